@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs the Debian packages that reshard is built from, and says which. Does nothing when all are
-# there.
+# Installs the Debian packages that reshard is built from, and lists them. Does nothing if all are
+# installed.
 #
 #   tools/bootstrap.sh            what building and testing needs
 #   tools/bootstrap.sh --check    also what tools/check.sh needs (Clang and its tools, MPICH)
-#   tools/bootstrap.sh --list     what root must do, as commands, without doing it
+#   tools/bootstrap.sh --list     prints the commands that root must run, without running them
 #
 # Works as root without sudo, on a minimal Debian 12, and never asks a question.
 set -euo pipefail
@@ -33,7 +33,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   exit 1
 fi
 
-# One query for all; a package counts only when it is fully installed.
+# One query for all; a package counts only if it is fully installed.
 installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${packages[@]}" 2>/dev/null |
   sed -n 's/ installed$//p' || true)
 missing=()
@@ -64,10 +64,10 @@ trap 'rm -f "$log"' EXIT
 apt() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive LC_ALL=C apt-get -q -o Dpkg::Use-Pty=0 "$@"
 }
-# An image's package lists may be absent or old, so they are fetched, but only now that something
-# must be installed.
+# An image's package lists may be missing or old, so they are fetched, but only if something must be
+# installed.
 if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
-  # Without network apt says the same for every package and mirror.
+  # Without a network, apt repeats the same error for every package and mirror.
   grep -m 2 '^[EW]:' "$log" | cut -c1-200 >&2 || tail -2 "$log" >&2
   trap - EXIT
   echo "bootstrap: apt failed; is there a network? All that it said: $log" >&2

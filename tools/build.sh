@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by the scripts beside it.
+# Sourced by the other scripts in this folder.
 #
-#   print_help_and_leave "$@"        where --help or -h is asked for, prints the comment on top of
-#                                    the script and ends it
-#   build_preset release reshard     configures build/release where that was not done, then builds
-#                                    target `reshard` there, what changed only
+#   print_help_and_leave "$@"        if --help or -h is given, prints the comment at the top of the
+#                                    script and exits
+#   build_preset release reshard     configures build/release unless that was done, then builds the
+#                                    target `reshard` there (only what changed)
 
 print_help_and_leave() {
   case "${1:-}" in
@@ -15,7 +15,7 @@ print_help_and_leave() {
   esac
 }
 
-# ctest's lines without those that only say that a test started or passed.
+# Filters ctest's output: drops lines that only say that a test started or passed.
 failures_and_totals() {
   if [ -t 1 ]; then
     cat
@@ -25,7 +25,8 @@ failures_and_totals() {
   fi
 }
 
-# "[12/574] ..." lines of ninja as one line that changes on a terminal, or one a minute in a log.
+# Shows ninja's "[12/574] ..." lines as one line that changes on a terminal, or one line a minute in
+# a log.
 show_steps() {
   local what=$1 line last=$SECONDS
   while IFS= read -r line; do
@@ -40,7 +41,8 @@ show_steps() {
   if [ -t 1 ]; then printf '\r%60s\r' ''; fi
 }
 
-# A clone in another folder finds what one was built from before: paths below it count as relative.
+# Lets ccache hit across clones in different folders: paths below this folder are treated as
+# relative.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 
 build_preset() {
@@ -52,7 +54,7 @@ build_preset() {
   local started=$SECONDS
   if [ ! -f "$tree/build.ninja" ]; then
     echo "configure: $preset"
-    # ccache, where it is installed, makes a fresh tree cheap.
+    # If ccache is installed, it speeds up building a fresh tree.
     local launcher=()
     if command -v ccache >/dev/null; then
       launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
@@ -64,12 +66,12 @@ build_preset() {
     fi
     grep '^-- reshard' "$log" || true
   fi
-  # With nothing to do this takes a fraction of a second and prints nothing.
+  # If there is nothing to do, this takes a fraction of a second and prints nothing.
   local steps cores
   steps=$(ninja -C "$tree" -n "$@" 2>/dev/null | tail -1 | sed -n 's/^\[\([0-9]*\)\/.*/\1/p')
   cores=$(nproc)
   if [ "${steps:-0}" -ge 20 ]; then
-    # Steps take about two seconds of a core.
+    # A step takes about two seconds of a core.
     echo "build: $preset, $steps steps, up to $((steps * 2 / cores / 60 + 1)) min on $cores cores"
   fi
   if ! ninja -C "$tree" "$@" 2>&1 | tee "$log" | show_steps "$preset"; then

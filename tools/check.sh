@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What a reviewer runs beside the tests. All stages, or those named:
+# What a reviewer runs in addition to the tests. Runs all stages, or those named:
 #
 #   format     clang-format has nothing to change
-#   tidy       the house's rules: include edges, sizes, names, what core and sim must not touch
+#   tidy       the source rules: include edges, sizes, names, what core and sim must not touch
 #   sanitize   the tests under ASan and UBSan
-#   digests    Clang builds a program that prints what is pinned, as GCC's does in the tests
+#   digests    a build by Clang prints what is pinned, as GCC's build does in the tests
 #   fuzz       every text input, RESHARD_FUZZ_RUNS inputs each (default 100000), under libFuzzer,
 #              ASan and UBSan
 set -euo pipefail
@@ -19,7 +19,7 @@ stages=("$@")
 mapfile -t fuzz_targets < <(basename -as .cpp tests/fuzz/fuzz_*.cpp | sed s/fuzz_//)
 
 format() {
-  # Not every folder need be there, and git may not be.
+  # Some of the folders may be missing, and git too.
   local folders
   folders=$(ls -d core sim backends tools tests 2>/dev/null || true)
   # shellcheck disable=SC2086
@@ -37,9 +37,9 @@ digests() {
   python3 tests/outputs/check_outputs.py --reshard build/sanitize/reshard --every 8
 }
 
-# The golden runs come with their own line; those that limit address space cannot run under ASan,
-# which reserves terabytes of it. The sweeps over all small cases are left to the release build: the
-# same code as the drawn ones, for ten minutes more.
+# The golden runs have a separate command, without those that limit the address space: ASan reserves
+# terabytes of it. The sweeps over all small cases are left to the release build: they run the same
+# code as the random sweeps and take ten minutes more.
 sanitize() {
   build_preset sanitize all
   ctest --test-dir build/sanitize -j2 --output-on-failure --no-tests=error --progress \

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The main job on one command: installs what is missing, builds a release, and moves the 723 weight
-# tensors of Llama-3-70B from their training layout to their inference layout: every plan proved,
-# every different request's bytes moved and checked, the whole timed on a simulated cluster against
-# the physical bound. Builds the program and libreshard.so, which the Python package loads:
-# PYTHONPATH=tools/python python3 -c 'import reshard' works from then on.
+# The main use in one command: installs what is missing, builds a release, and moves the 723 weight
+# tensors of Llama-3-70B from their training layout to their inference layout: every plan is proved,
+# the bytes of every different request are moved and checked, and the whole is timed on a simulated
+# cluster against the bound. Builds the program and libreshard.so, which the Python package loads:
+# PYTHONPATH=tools/python python3 -c 'import reshard' works afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh

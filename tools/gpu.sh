@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What only a machine with a GPU can show: builds, then runs the tests of the CUDA and NCCL
-# backends, validates plans on them, and measures the CUDA backend against the GPU's own copy. All
-# that cannot run here is said, with its reason. NCCL 2.30 or newer
+# The checks that need a GPU: builds, then runs the tests of the CUDA and NCCL backends, validates
+# plans on them, and compares the speed of the CUDA backend with the GPU's own copy. Reports
+# everything that cannot run here, with the reason. NCCL 2.30 or newer
 # (RESHARD_NCCL_LIBRARY=/path/to/libnccl.so.2) lets several ranks share a GPU.
 #
 #   tools/gpu.sh [--built] [FOLDER]     FOLDER (default gpu-results) gets timelines and measurements
 #
-# --built takes build/release as it is: for a GPU machine that has no packages to build with. The
-# libraries that Debian's programs want (libfmt.so.9 and the like) are then found through
-# LD_LIBRARY_PATH. RESHARD_GPU_SECONDS (default 600) is the longest that one of the runs may take.
+# --built uses build/release as it is, for a GPU machine without the packages to build. The
+# libraries that Debian's programs need (libfmt.so.9 and others) are then found through
+# LD_LIBRARY_PATH. RESHARD_GPU_SECONDS (default 600) is the time limit of each run.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh
@@ -29,7 +29,7 @@ mkdir -p "$results"
 reshard=build/release/reshard
 failed=()
 
-# attempt NAME COMMAND...: 0 is passed, 77 skipped, the rest failed.
+# attempt NAME COMMAND...: exit code 0 means passed, 77 skipped, anything else failed.
 attempt() {
   local name=$1 code=0 started=$SECONDS
   shift

@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds the Python wheel, which needs nothing but Python and the system's C library where it is
-# installed, and tries it: what its library links with, the licenses of what is inside, its size,
-# and the package in a fresh virtual environment, out of this folder and without the network.
+# Builds the Python wheel, which needs only Python and the system's C library where it is installed,
+# and tests it: what its library links with, the licenses of its contents, its size, and the package
+# in a fresh virtual environment, outside this folder and without a network.
 #
 #   tools/wheel.sh [FOLDER]     FOLDER (default dist) gets reshard-VERSION-py3-none-PLATFORM.whl
 #
-# The wheel runs under every Python from 3.8 on and where the C library is as new as that of the
-# machine that built it. The build lies in build/wheel.
+# The wheel runs on every Python from 3.8 on, if the C library is at least as new as that of the
+# machine that built it. The build tree is build/wheel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/build.sh
 print_help_and_leave "$@"
 folder=${1:-dist}
 most_bytes=10000000
-# Of the C library; the loader is named where something is thread-local.
+# The C library's own libraries; the loader is named if something is thread-local.
 allowed='libc\.so\.6|libm\.so\.6|ld-linux[-a-z0-9_]*\.so\.[0-9]'
 
 fail() {
@@ -64,7 +64,7 @@ check_installed() {
   wheel=$(realpath "$1")
   "$python" -m pip install --quiet --no-index --no-deps --disable-pip-version-check "$wheel"
   cd "$work"
-  # Nothing of this shell may help it to find a library or a package.
+  # Nothing in this shell's environment may help it find a library or a package.
   unset PYTHONPATH RESHARD_LIBRARY LD_LIBRARY_PATH
   "$python" -c '
 import reshard

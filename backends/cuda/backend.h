@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA backend as the registry has it.
+// The entry points of the CUDA backend, for the registry.
 #pragma once
 
 #include <memory>

@@ -11,7 +11,7 @@ namespace reshard::backends::cuda {
 
 std::unique_ptr<PreparedPlan> CudaExecutor::prepare(const Plan& plan) {
   Shards shards(plan);
-  // Once on made-up addresses, for the size of the tables.
+  // A first pass on placeholder addresses, for the size of the tables.
   LaunchTables tables;
   for (const Step& step : plan.steps) add_step(plan, step, shards, tables);
   std::int64_t needed = shards.needed_bytes() + tables.bytes(), free = device_->free_bytes();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs plans with every rank's shards in one device's memory. Written against Device alone, so that
-// tests run it on machines without a GPU.
+// Runs plans with every rank's shards in one device's memory. It uses only the Device interface, so
+// that tests run it on machines without a GPU.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,9 @@ class CudaExecutor : public Executor {
       : device_(std::move(device)), options_(options) {}
 
   std::string_view name() const override { return "cuda"; }
-  // Each step runs once for all its ranks: they have the span of the step, measured by events on
-  // the device. `fill` is called for the first of every set of source replicas. The executor must
-  // outlive what is returned.
+  // Each step runs once for all its ranks, so they all get the step's span, measured by events on
+  // the device. `fill` is called for the first rank of every set of source replicas. The executor
+  // must outlive the returned plan.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
 
  private:

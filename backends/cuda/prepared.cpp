@@ -13,7 +13,7 @@
 namespace reshard::backends::cuda {
 namespace {
 
-// A device that hangs ends the run with a sentence.
+// False if the device takes longer than the limit, as one that hangs does.
 bool wait_for(Device& device, Event event, std::int64_t limit_s) {
   launch::Patience patience{std::chrono::seconds(limit_s)};
   while (!device.done(event))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan made ready on one device: shards, tables, streams and events.
+// A plan prepared on one device: shards, tables, streams and events.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace reshard::backends::cuda {
 
-// Adds a step's launches for all ranks: every message goes straight from buffer to buffer.
+// Adds a step's launches for all ranks: every message is copied straight from buffer to buffer.
 inline std::vector<LaunchTables::Id> add_step(const Plan& plan, const Step& step,
                                               const Shards& shards, LaunchTables& tables) {
   return add_operations([&](Operations& out) { lower(plan, step, out); }, shards, tables);
@@ -21,7 +21,7 @@ inline std::vector<LaunchTables::Id> add_step(const Plan& plan, const Step& step
 
 class Prepared : public PreparedPlan {
  public:
-  // Takes the memory that the shards need; the tables' sizes have been looked at before.
+  // Allocates the shards; the caller has checked that shards and tables fit.
   Prepared(Device& device, const Plan& plan, Shards shards, const ExecutorOptions& options);
 
   void fill(const FillSource& fill, TensorId tensor) override;
@@ -36,8 +36,9 @@ class Prepared : public PreparedPlan {
   };
   Stream stream(int index) const { return streams_[to_index(index)].get(); }
   void start(const StepRun& step);
-  // Waits for what the stream holds so far. What a device that does not answer may still touch is
-  // left to the end of the process.
+  // Waits for all work given to the stream so far. If the device does not respond in time, throws
+  // BackendError, and leaves all memory that the device may still touch allocated until the process
+  // ends.
   void finish(Stream stream, const std::string& what);
   std::int64_t largest_bytes(BufferId shard) const;
 

@@ -10,7 +10,8 @@ namespace reshard::backends::cuda {
 namespace {
 
 constexpr std::int64_t kAlignment = 256;
-// The CUDA runtime takes large allocations in pieces of 2 MiB, and small ones out of such pieces.
+// The CUDA runtime allocates large blocks in pieces of 2 MiB, and carves small ones out of such
+// pieces.
 constexpr std::int64_t kPieceBytes = std::int64_t{2} << 20;
 
 std::int64_t taken_bytes(std::int64_t bytes) {
@@ -55,7 +56,7 @@ void Shards::share_source(TensorId tensor) {
   std::vector<Slot>& sources = holders_[to_index(source_of(tensor))];
   std::vector<Slot> slots = slots_of_mesh(plan_, request.source().mesh());
   std::vector<std::int32_t> replicas = first_replicas(request);
-  // By name of a set of replicas: its lowest slot.
+  // For each set of replicas, its lowest slot.
   std::vector<Slot> first(replicas.size(), -1);
   for (std::size_t p = 0; p < slots.size(); ++p) {
     Slot& least = first[to_index(replicas[p])];

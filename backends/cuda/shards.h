@@ -2,10 +2,10 @@
 // Every rank's buffers in one device's memory.
 //
 // Source shards that hold the same elements of the same addend share one allocation. A rank's
-// temporaries lie in one, each where an earlier one has been read for the last time. Until memory
-// is taken, addresses are made up, with the alignment of real ones: tables built on them are as
-// large as the real ones will be, so that a plan that does not fit is refused before anything is
-// taken.
+// temporaries share one allocation too, and a temporary reuses the bytes of earlier ones that have
+// been read for the last time. Before allocation, addresses are placeholders with the alignment of
+// real ones: tables built on them have the same size as the final ones, so a plan that does not fit
+// is refused before anything is allocated.
 #pragma once
 
 #include <cstddef>
@@ -23,19 +23,18 @@ class Shards : public DeviceBuffers {
  public:
   explicit Shards(const Plan& plan);
 
-  // What allocate takes, rounded as the device does.
+  // The bytes that allocate takes, rounded as the device rounds them.
   std::int64_t needed_bytes() const;
   void allocate(Device& device);
   void abandon();
 
-  // Where the slot's buffer begins; null where it has no bytes.
+  // Where the slot's buffer starts; null if it has no bytes.
   std::byte* data(BufferId buffer, Slot slot) const override;
   Shape shape(BufferId buffer, Slot slot) const override {
     return plan_.buffer(buffer).shape(slot);
   }
   DType dtype(BufferId buffer) const override { return plan_.dtype(buffer); }
-  // Slots with a shard of their own, ascending: of a source those whose shard is the first of its
-  // replicas.
+  // Slots that have their own shard, ascending; of the source replicas of a shard, only the first.
   const std::vector<Slot>& holders(BufferId shard) const { return holders_[to_index(shard)]; }
   // By slot.
   const std::vector<TemporaryLayout>& temporaries() const { return temporaries_; }
@@ -45,7 +44,7 @@ class Shards : public DeviceBuffers {
 
   const Plan& plan_;
   std::vector<std::vector<Slot>> holders_;  // by source and destination buffer
-  std::vector<std::vector<Slot>> holder_;   // by tensor and slot: who holds its source shard
+  std::vector<std::vector<Slot>> holder_;   // by tensor and slot: who has its source shard
   std::vector<TemporaryLayout> temporaries_;
   bool allocated_ = false;
   struct Allocation {

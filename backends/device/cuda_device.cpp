@@ -18,7 +18,7 @@ namespace {
 
 void check(cudaError_t code, const std::string& call) {
   if (code == cudaSuccess) return;
-  cudaGetLastError();  // an error that is told is not told again by the next call
+  cudaGetLastError();  // clears the error, else the next call would report it again
   throw BackendError("CUDA", call,
                      fmt::format("{} ({})", cudaGetErrorName(code), cudaGetErrorString(code)), -1);
 }
@@ -26,7 +26,7 @@ void check(cudaError_t code, const std::string& call) {
 cudaStream_t stream_of(Stream stream) { return reinterpret_cast<cudaStream_t>(stream); }
 cudaEvent_t event_of(Event event) { return reinterpret_cast<cudaEvent_t>(event); }
 
-// 13020 is 13.2.
+// 13020 is "13.2".
 std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
@@ -41,7 +41,7 @@ class CudaDevice : public Device {
   explicit CudaDevice(int index) : index_(index) {
     select();
     check(cudaFree(nullptr),
-          "cudaFree(0)");  // makes the context, so that failures to do so show here
+          "cudaFree(0)");  // creates the context, so that a failure to do so shows here
     cudaDeviceProp properties{};
     int runtime = 0;
     check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
@@ -141,7 +141,7 @@ class CudaDevice : public Device {
           fmt::format("cudaMemcpyAsync of {} bytes", bytes));
   }
 
-  // Thrust says by exception why a launch failed.
+  // Thrust throws an exception that says why a launch failed.
   template <class Launch>
   void launch(const char* what, Launch&& launch) {
     select();

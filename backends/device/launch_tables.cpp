@@ -23,11 +23,11 @@ int lanes_of(const Tiles& tiles, std::int64_t tile_bytes, Units&& units_of) {
   return lanes_for(ceil_div(all, static_cast<std::int64_t>(tiles.size())), most, tile_bytes);
 }
 
-// Rows shorter than this share the GPU's lines and sectors with those of other boxes.
+// Rows shorter than this share the GPU's cache lines and sectors with rows of other boxes.
 constexpr std::int64_t kShortRowBytes = 512;
 
-// Tiles that begin near each other, where their rows lie apart, follow each other: what several of
-// them read or write parts of is still in the cache.
+// If rows are short, orders tiles by address in the array whose rows are further apart: tiles that
+// touch parts of the same lines then run close together, and find them in the cache.
 std::vector<CopyTile> in_order(std::vector<CopyTile> tiles, int unit_bytes) {
   std::int64_t rows = 0, units = 0;
   for (const CopyTile& tile : tiles) {

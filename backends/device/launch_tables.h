@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All tables of tiles that a prepared plan launches, in one piece of device memory: uploaded once,
-// launched as often as asked.
+// All tables of tiles that a prepared plan launches, in one allocation of device memory: uploaded
+// once, launched any number of times.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,14 @@ class LaunchTables {
   using Id = std::size_t;
 
   Id add(const CopyTiles& tiles);
-  // can_fold(op, dtype, divisor) holds.
+  // can_fold(op, dtype, divisor) must hold.
   Id add(const FoldTiles& tiles, ReduceOp op, DType dtype, std::int64_t divisor);
 
-  // Of device memory that upload takes.
+  // The device memory that upload allocates.
   std::int64_t bytes() const { return static_cast<std::int64_t>(image_.size()); }
-  // After the last add. The tables must stay where they are until the stream has passed.
+  // Call after the last add. This object must stay alive until the stream has passed the upload.
   void upload(Device& device, Stream stream);
-  // Nothing where the tiles were none.
+  // Launches nothing if the table has no tiles.
   void launch(Id id, Device& device, Stream stream) const;
   void abandon() { memory_.abandon(); }
 
@@ -42,7 +42,7 @@ class LaunchTables {
   };
   std::vector<std::vector<Placed>> launches_;  // by Id
   std::vector<std::byte> image_;
-  // Where in the image an offset stands that upload turns into a pointer.
+  // Positions in the image of offsets that upload turns into pointers.
   std::vector<std::int64_t> operand_pointers_;
   DeviceMemory memory_;
 };

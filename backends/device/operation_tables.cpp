@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations are asked for twice: what they move in all says how large tiles are, then
-// they are cut into tiles. One launch takes all copies and clears between two points at which later
-// operations read what earlier ones wrote, one all folds of a dtype.
+// `run` is called twice: the first pass adds up the bytes that each launch moves, which determines
+// the size of its tiles; the second cuts the operations into tiles. One launch takes all copies and
+// clears between two points at which later operations read what earlier ones wrote; another takes
+// all folds of one dtype there.
 #include "backends/device/operation_tables.h"
 
 #include <map>
@@ -11,7 +12,7 @@
 namespace reshard::backends {
 namespace {
 
-// Bytes that a launch writes.
+// Bytes that the launches between two such points write.
 struct Wave {
   std::int64_t copied = 0;
   std::map<DType, std::int64_t> folded;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations as launches on one device, whichever ranks' buffers lie there: nothing is packed.
+// Turns operations into kernel launches on one device, straight between buffers: nothing is packed.
+// The buffers may belong to any number of ranks.
 #pragma once
 
 #include <functional>
@@ -10,18 +11,18 @@
 
 namespace reshard::backends {
 
-// Where operations find their buffers; memory need not be there yet.
+// Where operations find their buffers; the memory need not be allocated yet.
 class DeviceBuffers {
  public:
   virtual ~DeviceBuffers() = default;
-  // The beginning of the buffer on that rank, its shape there, and its dtype.
+  // The start of the buffer on that rank, its shape there, and its dtype.
   virtual std::byte* data(BufferId buffer, Slot slot) const = 0;
   virtual Shape shape(BufferId buffer, Slot slot) const = 0;
   virtual DType dtype(BufferId buffer) const = 0;
 };
 
-// Adds the launches of what `run` hands out, which is asked twice; they run one after the other.
-// All folds have one operator and one divisor.
+// Adds the launches for the operations that `run` emits; `run` is called twice. The launches must
+// run one after the other. All folds must have the same operator and the same divisor.
 std::vector<LaunchTables::Id> add_operations(const std::function<void(Operations&)>& run,
                                              const DeviceBuffers& buffers, LaunchTables& tables);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory, streams and events that free themselves. The device must outlive them.
+// Owners that free their device memory, stream or event. The device must outlive them.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace reshard::backends {
 
-// None where `bytes` is 0.
+// Allocates nothing if `bytes` is 0.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -29,7 +29,7 @@ class DeviceMemory {
   }
   std::byte* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
-  // Leaves the memory to the end of the process: for a device that does not answer, where release
+  // Leaves the memory allocated until the process ends: on a device that does not respond, release
   // would wait for it.
   void abandon() { data_ = nullptr; }
 

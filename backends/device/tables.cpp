@@ -12,18 +12,18 @@ namespace reshard::backends {
 namespace {
 
 constexpr std::int64_t kLargeTileBytes = 64 << 10, kSmallTileBytes = 16 << 10;
-// From here on a GPU has tiles enough to be busy with large ones.
+// From this size on, even large tiles are enough to keep a GPU busy.
 constexpr std::int64_t kLargeLaunchBytes = 256 << 20;
-// Segments of a row begin on a line of the GPU's memory where the row does.
+// A row is cut at multiples of the GPU's memory line, so segments start on a line if the row does.
 constexpr std::int64_t kLineBytes = 128;
 constexpr int kWideUnit = 16;
 
-// How a box is cut: `rows` rows of at most `segment_bytes` bytes make a tile.
+// How a box is cut: a tile has `rows` rows of at most `segment_bytes` bytes.
 struct Cut {
   std::int64_t rows, segment_bytes;
 };
 
-// Moves the dim along which a tile's rows are gathered to the front of the outer dims.
+// Moves the dim along which a tile gathers its rows to the front of the outer dims.
 template <class Offsets>
 Cut cut(BoxRows<Offsets>& box, std::int64_t tile_bytes) {
   if (box.row_bytes > tile_bytes) {
@@ -42,8 +42,8 @@ Cut cut(BoxRows<Offsets>& box, std::int64_t tile_bytes) {
   return {ceil_div(rows, ceil_div(rows, fit)), box.row_bytes};
 }
 
-// Calls block(offsets) for every index of the outer dims beyond the first, offsets to its first
-// row.
+// Calls block(offsets) for every index of the outer dims after the first, with the offsets of its
+// first row.
 template <class Offsets, class Block>
 void for_each_block(const BoxRows<Offsets>& box, Block&& block) {
   box.for_each(box.outer_dims == 0 ? 0 : 1, block);
@@ -59,7 +59,7 @@ std::int64_t pitch_of(const BoxRows<Offsets>& box, std::size_t array) {
   return box.outer_dims == 0 ? box.row_bytes : box.outer[0].stride[array];
 }
 
-// Or of all that must be divisible by a unit: its lowest bit is the largest.
+// The bitwise or of everything that the unit must divide: the lowest set bit is the largest unit.
 template <class Offsets>
 std::uint64_t alignment_bits(const BoxRows<Offsets>& box,
                              std::span<const std::byte* const> arrays) {
@@ -80,7 +80,7 @@ void for_each_tile(std::int64_t rows, std::int64_t row_bytes, const Cut& cut, Ti
       tile(row, std::min(cut.rows, rows - row), at, std::min(cut.segment_bytes, row_bytes - at));
 }
 
-// One or two arrays: destination, and source where there is one.
+// One array (the destination) or two (destination and source).
 template <std::size_t kArrays>
 void add_copies(std::array<std::vector<CopyTile>, CopyTiles::kUnits>& groups,
                 std::int64_t tile_bytes, std::byte* destination, const std::byte* source,
@@ -112,8 +112,8 @@ std::int64_t tile_bytes_for(std::int64_t total_bytes) {
   return total_bytes >= kLargeLaunchBytes ? kLargeTileBytes : kSmallTileBytes;
 }
 
-// A lane that moves sixteen units reads its descriptor for little; where a launch is small, four,
-// so that more threads are at work. The largest tile takes no lane more than 64.
+// At sixteen units per lane, reading the descriptor costs little; in a small launch a lane gets
+// only four, so that more threads run. In no tile does a lane get more than 64 units.
 int lanes_for(std::int64_t units, std::int64_t most, std::int64_t tile_bytes) {
   std::int64_t per_lane = tile_bytes == kLargeTileBytes ? 16 : 4;
   auto wanted = static_cast<std::uint64_t>(

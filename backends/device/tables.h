@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Boxes of dense row-major arrays cut into the tiles that kernels work on.
+// Cuts boxes of dense row-major arrays into the tiles that kernels work on.
 //
-// A box is reduced to as few dims as possible (core/bytes/box_copy.h) and cut into tiles of one
-// size: long rows into segments, short ones gathered along the longest dim outside the row, so that
-// a tile is worth a descriptor whatever the box looks like. Tiles are grouped by the largest unit
-// to which all of a box is aligned; one odd box does not slow the others.
+// A box is reduced to as few dims as possible (core/bytes/box_copy.h) and cut into tiles of about
+// one size: long rows into segments, short rows gathered along the longest dim outside the row, so
+// that a tile is worth its descriptor whatever the shape of the box. Tiles are grouped by the
+// largest unit to which their whole box is aligned, so one unaligned box does not slow the others.
 #pragma once
 
 #include <array>
@@ -18,14 +18,14 @@
 
 namespace reshard::backends {
 
-// Bytes of a tile in a launch that moves about so many: large ones amortise their descriptor, small
-// ones keep all of a GPU busy.
+// Bytes per tile in a launch that moves `total_bytes`: large tiles amortise their descriptors,
+// small ones keep the whole GPU busy.
 std::int64_t tile_bytes_for(std::int64_t total_bytes);
 
-// Threads per tile for tiles of `units` units on average and `most` at most.
+// Threads per tile for tiles of `units` units on average and at most `most`.
 int lanes_for(std::int64_t units, std::int64_t most, std::int64_t tile_bytes);
 
-// Copies and clears of one launch. Boxes do not overlap; extents > 0.
+// The copies and clears of one launch. Boxes must not overlap; extents > 0.
 class CopyTiles {
  public:
   explicit CopyTiles(std::int64_t total_bytes) : tile_bytes_(tile_bytes_for(total_bytes)) {}
@@ -44,19 +44,19 @@ class CopyTiles {
   std::array<std::vector<CopyTile>, kUnits> groups_;
 };
 
-// Folds of one launch.
+// The folds of one launch.
 class FoldTiles {
  public:
   FoldTiles(std::int64_t total_bytes, std::int64_t element_bytes)
       : tile_bytes_(tile_bytes_for(total_bytes)), element_bytes_(element_bytes) {}
 
-  // Operand k lies at operands[k], in an array as operand_places[k] says.
+  // Operand k starts in the array operands[k], at operand_places[k].
   void fold(std::byte* destination, const BoxPlace& destination_place,
             std::span<const std::byte* const> operands, std::span<const BoxPlace> operand_places,
             const DimVector& extents);
 
-  // Tiles in units of 16 bytes, and those in units of one element. Their operands are places in
-  // operands() until they are uploaded.
+  // Tiles in units of 16 bytes, and tiles in units of one element. Until upload, a tile's operands
+  // are given by an index into operands().
   struct Tile {
     FoldTile tile;
     std::size_t first_operand;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All changes of a word are exchanges, which have one order: a sleeper's comes before that of
-// whoever rings, who then wakes it, or behind it, so that the sleeper sees what was written before.
+// All changes of a word are atomic exchanges, which have a total order. Either the sleeper's
+// exchange comes first, and the one that rings then wakes it; or the ring comes first, and the
+// sleeper sees what was written before it.
 #include "backends/host/doorbells.h"
 
 #include <cerrno>
@@ -23,7 +24,7 @@ static_assert(Word::is_always_lock_free && sizeof(Word) == sizeof(std::uint32_t)
 #if defined(__linux__)
 void wake(Word& word) { syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0); }
 
-// While the word is 1.
+// Waits while the word is 1.
 bool wait_on(Word& word, std::chrono::milliseconds most) {
   timespec limit{};
   limit.tv_sec = static_cast<time_t>(most.count() / 1000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What wakes a process that sleeps until another one has written to memory that they share: a word
-// each, in that memory. Where processes are more than cores, one that polls keeps the core from the
-// one it waits for.
+// Doorbells: each process sleeps on its own word in shared memory until another process has written
+// something for it. With more processes than cores, a process that polls would keep the core from
+// the one that it waits for.
 #pragma once
 
 #include <atomic>
@@ -14,18 +14,17 @@ namespace reshard::backends::host {
 class Doorbells {
  public:
   Doorbells() = default;
-  // Of `places` processes, as `place` sees them, from a cache line's first byte on.
+  // For `places` processes, seen from `place`; `memory` starts at a cache line.
   Doorbells(int place, int places, std::byte* memory);
   static std::int64_t bytes(int places);
-  // By one of the processes, before any other uses them.
+  // Called by one of the processes, before any other uses the doorbells.
   void begin();
 
-  // After what `place` shall find was written.
+  // Call after writing what `place` is to find.
   void ring(int place);
-  // Before the last look at whether there is something to do: what is written from then on ends the
-  // sleep.
+  // Call before the last check for work: anything written after this call ends the sleep.
   void listen();
-  // False where nobody rang in that time, or a signal came.
+  // False if nobody rang within `most`, or if a signal arrived.
   bool sleep(std::chrono::milliseconds most);
   void stop_listening();
 

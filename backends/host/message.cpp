@@ -9,8 +9,8 @@
 namespace reshard::backends::host {
 namespace {
 
-// visit(lo, extents) for consecutive boxes of at most `limit` elements that together are the box
-// from dim `d` on; dims before it are settled.
+// Calls visit(lo, extents) for consecutive boxes of at most `limit` elements that together make up
+// the box from dim `d` on; dims before `d` are fixed.
 template <class Visit>
 void cut(const DimVector& extents, int d, std::int64_t limit, DimVector lo, DimVector part,
          const Visit& visit) {
@@ -35,7 +35,7 @@ void append_cut(HostMessage& message, const BufferBox& piece, std::int64_t limit
   if (!message.chunks.empty()) {
     Chunk& last = message.chunks.back();
     if (last.bytes + bytes <= limit_bytes) {
-      // Two stretches that meet are one.
+      // Two contiguous stretches that touch are one.
       if (last.in_place == nullptr || in_place != last.in_place + last.bytes)
         last.in_place = nullptr;
       last.bytes += bytes;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A message as this process sees it: boxes of its own buffers, in order, cut into chunks.
 //
-// Both ends cut alike, as a cut depends on the extents of the boxes and on the chunk limit only. A
-// chunk is what travels at once: MPI's counts stay far below 2^31 - 1, the packing of one chunk
-// overlaps with the way of another, and a slot of shared memory holds one. A chunk that is one
-// contiguous stretch of a buffer travels from there and to there, without packing.
+// Both ends cut the same way, since a cut depends only on the extents of the boxes and the chunk
+// limit. A chunk is the unit of transfer: MPI counts stay far below 2^31 - 1, packing one chunk
+// overlaps with the transfer of another, and a slot of shared memory holds one chunk. A chunk that
+// is contiguous in a buffer is sent from there, or received there, without packing.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace reshard::backends::host {
 
-// A box at `lo` of a buffer of `shape`.
+// The box of `extents` at `lo` of a buffer of `shape`.
 struct BufferBox {
   std::byte* buffer;
   Shape shape;
@@ -28,11 +28,11 @@ struct BufferBox {
 struct Chunk {
   std::uint32_t first_piece, piece_count;
   std::int64_t bytes;
-  std::byte* in_place;  // where it lies, if it is contiguous; else null
+  std::byte* in_place;  // its address if it is contiguous, else null
 };
 
 struct HostMessage {
-  int peer = -1;  // in the terms of whoever carries it
+  int peer = -1;  // numbered as by the code that carries the message
   int tag = 0;
   std::vector<BufferBox> pieces;
   std::vector<Chunk> chunks;
@@ -40,19 +40,19 @@ struct HostMessage {
 
 enum class End : std::uint8_t { Sends, Receives };
 
-// Addresses may be a GPU's: they are not looked at.
+// Addresses may be device pointers: they are never dereferenced here.
 struct LocatedBuffer {
   std::byte* begin;
   const LocalBuffer& buffer;
 };
 using Locate = std::function<LocatedBuffer(BufferId)>;
 
-// As the rank sees it that sends or receives, whose buffers `locate` finds.
+// The message as its sender or its receiver (`end`) sees it; `locate` finds that rank's buffers.
 HostMessage message_of(const Messages::PeerMessage& message, End end, const Locate& locate,
                        std::int64_t limit_bytes);
 
-// Appends a box to the message, cut into boxes of at most `limit_bytes` (but at least one element),
-// consecutive in row-major order, and those into chunks. Extents > 0.
+// Appends a box to the message: cut into boxes of at most `limit_bytes` (but at least one element),
+// consecutive in row-major order, which are then grouped into chunks. All extents must be > 0.
 void append(HostMessage& message, const BufferBox& piece, std::int64_t limit_bytes);
 
 // The chunk's boxes, one after another, each row-major.

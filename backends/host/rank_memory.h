@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where one rank's buffers lie in this process: shards in memory of our own or of the caller's,
-// temporaries in one arena that is used again as they end.
+// Where one rank's buffers are in this process: shards in our own or in the caller's memory, and
+// temporaries in one arena, whose bytes are reused once a temporary ends.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,11 @@ namespace reshard::backends::host {
 
 class RankMemory : public HostOperations<RankMemory> {
  public:
-  // `shards` by tensor; none: memory of our own. They and the schedule must outlive this. Throws
-  // InputError where a shard's size is not the plan's or there is no memory.
+  // `shards` by tensor; if empty, the shards are allocated here. They and the schedule must outlive
+  // this object. Throws InputError if a shard's size is not the plan's, or if there is not enough
+  // memory.
   RankMemory(const RankSchedule& schedule, std::span<const CallerShards> shards);
-  // Where the temporaries that have a place in the layout lie. `arena` null: in memory of our own.
+  // Places the temporaries that have an offset in the layout. `arena` null: it is allocated here.
   void lay_out(const TemporaryLayout& layout, std::byte* arena = nullptr);
 
   const RankSchedule& schedule() const { return schedule_; }

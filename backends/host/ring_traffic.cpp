@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::milliseconds kNap{100};
 }  // namespace
 
-// Those with the next place first, so that not all begin with the same peer.
+// Starts with the peer at the next place, so that not all processes start with the same peer.
 std::vector<RingTraffic::Stream> RingTraffic::streams(const std::vector<HostMessage>& messages,
                                                       int from) {
   std::vector<Stream> out;
@@ -43,8 +43,8 @@ bool RingTraffic::done() const {
          std::all_of(incoming_.begin(), incoming_.end(), done);
 }
 
-// One chunk each way with every process: all peers are served alike, and what was packed is
-// unpacked while it is in the caches.
+// Moves one chunk in each direction with every process: all peers are served equally, and packed
+// data is unpacked while still in the caches.
 bool RingTraffic::progress() {
   bool moved = false;
   for (std::size_t i = 0; i < std::max(outgoing_.size(), incoming_.size()); ++i) {
@@ -93,8 +93,9 @@ bool RingTraffic::waits_on(const Waiting& waiting, std::chrono::milliseconds wai
   return true;
 }
 
-// Returns when something has moved. It sleeps at once, and does not yield: who yields on a busy
-// machine is put behind all that compute, who is woken goes before them.
+// Returns when something has moved. It sleeps at once rather than yield: on a busy machine a
+// process that yields is scheduled after all that compute, while one that is woken runs before
+// them.
 void RingTraffic::await(const Waiting& waiting) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point since = Clock::now();

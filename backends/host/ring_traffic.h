@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages through rings of shared memory: packed into their slots and unpacked from them, with no
-// other memory between. Both ends begin their messages in the same order, so that the next full
-// slot always belongs to the oldest message awaited; labels only make a mistake show.
+// Sends messages through rings of shared memory: packed directly into the slots and unpacked
+// directly from them. Both ends start their messages in the same order, so the next full slot
+// always belongs to the oldest message still awaited; labels only detect mistakes.
 #pragma once
 
 #include <functional>
@@ -13,22 +13,23 @@
 
 namespace reshard::backends::host {
 
-// While nothing moves, several times a second and whenever a signal comes, for each place that is
-// waited for, with how long nothing has moved: false gives up.
+// Called while nothing moves, several times a second and whenever a signal arrives, for each place
+// that is being waited for, with the time since anything last moved. Returning false gives up.
 using Waiting = std::function<bool(int place, std::chrono::milliseconds)>;
 
 class RingTraffic {
  public:
   RingTraffic(Rings& rings, Doorbells& doorbells) : rings_(rings), doorbells_(doorbells) {}
 
-  // All of these; peers are places, at most one message each way with each. `run` and `tag`
-  // are the exchange's own, equal on all of them. Throws BackendError where it gives up or other
-  // messages come than awaited: the rings are of no use from then on.
+  // Carries all of these messages; peers are places, with at most one message in each direction per
+  // peer. `run` and `tag` identify the exchange and are equal on all its processes. Throws
+  // BackendError if the exchange is given up or an unexpected message arrives; the rings are
+  // unusable from then on.
   void carry(const std::vector<HostMessage>& sends, const std::vector<HostMessage>& receives,
              std::int64_t run, std::int64_t tag, const Waiting& waiting);
 
  private:
-  // A message, and how far it is.
+  // A message and how many of its chunks are done.
   struct Stream {
     const HostMessage* message;
     std::size_t next_chunk;

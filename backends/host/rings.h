@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rings in memory that processes share: one per ordered pair, each a few slots that the sender
-// packs into and the receiver unpacks from.
+// Rings in memory shared by several processes: one per ordered pair, each with a few slots that the
+// sender packs into and the receiver unpacks from.
 #pragma once
 
 #include <atomic>
@@ -12,41 +12,42 @@ namespace reshard::backends::host {
 class Rings {
  public:
   Rings() = default;
-  // Of `places` processes, as `place` sees them. Slots take up to `budget_bytes` together, or as
-  // many of the smallest as there are.
+  // For `places` processes, seen from `place`. All slots together take up to `budget_bytes`, unless
+  // even the smallest slots need more.
   Rings(int place, int places, std::int64_t budget_bytes);
 
   static constexpr std::int64_t kPage = 4096;
-  // What all of them take.
+  // The memory that all rings need.
   std::int64_t bytes() const;
-  // Where they lie: `bytes()` from a page's first byte on.
+  // Sets the memory: `bytes()` bytes, starting at a page.
   void lie_at(std::byte* memory);
-  // By one of the processes, before any other uses them.
+  // Called by one of the processes, before any other uses the rings.
   void begin();
 
   int place() const { return place_; }
-  // What a slot holds at most.
+  // The capacity of a slot.
   std::int64_t slot_bytes() const { return slot_bytes_; }
 
-  // What a full slot holds: of which message, how much, and of which run where that is counted.
+  // Describes a full slot: the message's tag, the number of bytes, and the run, where runs are
+  // counted.
   struct Label {
     std::int64_t tag, bytes, run = 0;
     friend bool operator==(const Label&, const Label&) = default;
   };
 
-  // The next free slot towards `place`, or null; filled() hands it over.
+  // The next free slot towards `place`, or null; filled() passes it to the receiver.
   std::byte* free_slot(int place);
   void filled(int place, const Label& label);
-  // The oldest full slot from `place`, or null; drained() gives it back.
+  // The oldest full slot from `place`, or null; drained() returns it to the sender.
   const std::byte* full_slot(int place, Label& label);
   void drained(int place);
 
  private:
-  // Four slots of 256 KiB: what was packed is unpacked while it is in the caches, and a ring is not
-  // full so soon that processes that share a core take turns all the time. Slots of a MiB took a
+  // Four slots of 256 KiB: packed data is unpacked while still in the caches, and a ring does not
+  // fill up so soon that processes sharing a core switch all the time. Slots of 1 MiB took a
   // seventh longer (4 ranks on 2 cores, 4096 x 4096 f32); 128 KiB and eight slots were no better.
   static constexpr std::int64_t kSlots = 4;
-  // Counters on cache lines of their own: each is written by one side only, labels by the sender.
+  // Each counter has its own cache line, as only one side writes it; the sender writes the labels.
   struct Counters {
     alignas(64) std::atomic<std::uint64_t> filled;
     alignas(64) std::atomic<std::uint64_t> drained;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Digests are compared first. Only where they differ does the first process that has another plan
-// than the root show it, so that the root can say in what it differs.
+// Digests are compared first. Only if they differ does the first process with a plan other than the
+// root's send its text, so that the root can name the difference.
 #include "backends/launch/agreement.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace reshard::backends::launch {
 namespace {
 
-// Of a plan's text that travels: a difference further on is said without its words.
+// How much of a plan's text is sent; a difference past it is reported without its words.
 constexpr std::size_t kMostShown = std::size_t{1} << 20;
 
 std::span<const std::byte> bytes_of(std::string_view text) {
@@ -32,14 +32,14 @@ std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Whole lines.
+// Cut at the end of a line.
 std::string_view head_of(std::string_view text) {
   if (text.size() <= kMostShown) return text;
   std::size_t end = text.rfind('\n', kMostShown);
   return text.substr(0, end == std::string_view::npos ? 0 : end + 1);
 }
 
-// What a process has to say: its plan's digest, "-" without one, and its trouble behind a space.
+// What a process reports: its plan's digest ("-" if it has no plan), and its trouble after a space.
 struct Said {
   std::string digest, trouble;
 };
@@ -51,7 +51,8 @@ Said said_by(std::span<const std::byte> bytes) {
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
-// At the root: the processes that have the plan of the first one that has another than the root.
+// At the root: finds the first process whose plan is not the root's, and returns all processes that
+// have that same plan.
 std::vector<Rank> strangers(const std::vector<Said>& all) {
   auto is_other = [&](const Said& said) {
     return said.digest != "-" && said.digest != all.front().digest;
@@ -90,7 +91,8 @@ void agree_on_plan(Processes& processes, const Plan* plan, const std::string& tr
   std::vector<Said> all;
   for (const std::vector<std::byte>& bytes : processes.gather(bytes_of(mine)))
     all.push_back(said_by(bytes));
-  // The root's verdict: nothing, a trouble behind '!', or who shall show its plan.
+  // The root's verdict: empty if all agree, '!' and a trouble, or the index of the process that
+  // must send its plan.
   std::string verdict;
   std::vector<Rank> who;
   if (processes.is_root()) {

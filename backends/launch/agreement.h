@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The processes of a job make sure that they are about to do the same: each derives its part from
-// its own copy of the plan, and parts of two plans would meet in wrong bytes.
+// Makes sure that the processes of a job are about to run the same plan: each derives its part from
+// its own copy, and parts of two different plans would write wrong bytes.
 #pragma once
 
 #include <string>
@@ -10,8 +10,9 @@
 
 namespace reshard::backends::launch {
 
-// Collective. Throws one InputError on all processes where plans differ, naming what does, or where
-// some process has a trouble: the first one's. `plan` null: this process could not get so far.
+// Collective. Throws the same InputError on all processes if plans differ (naming the difference)
+// or if any process reports `trouble` (the first one's text). `plan` is null if this process failed
+// before it had one.
 void agree_on_plan(Processes& processes, const Plan* plan, const std::string& trouble);
 
 }  // namespace reshard::backends::launch

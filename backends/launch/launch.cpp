@@ -15,7 +15,7 @@ namespace reshard::backends::launch {
 namespace {
 
 struct Launcher {
-  Among narrowest;  // that it is looked for among
+  Among narrowest;  // the narrowest Among that includes it
   const char *name, *rank, *size, *local_rank, *local_size;
 };
 constexpr std::array<Launcher, 4> kLaunchers{{
@@ -23,7 +23,7 @@ constexpr std::array<Launcher, 4> kLaunchers{{
     {Among::MpiJoins, "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {Among::MpiJoins, "PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    // Slurm says the number of a node's tasks in a form of its own, which nothing here needs.
+    // Slurm gives the number of tasks per node in its own format, which nothing here needs.
     {Among::MpiStarts, "Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr},
 }};
 
@@ -87,13 +87,13 @@ MeetingPlace at_master(const std::string& address, const Environment& environmen
   MeetingPlace place{address, kDefaultPort, ""};
   if (std::optional<std::int32_t> port = find_integer(environment, "MASTER_PORT", 1, 65534)) {
     place.port = *port;
-    // torchrun's agent listens on that port itself.
+    // torchrun's agent itself listens on that port.
     if (environment("TORCHELASTIC_USE_AGENT_STORE").value_or("") == "True") ++place.port;
   }
   return place;
 }
 
-// Jobs that share a node must not meet each other.
+// Jobs that share a node must not meet each other, so the port depends on the job.
 int slurm_port(const Environment& environment) {
   return 30000 + find_integer(environment, "SLURM_JOB_ID", 0, 2147483647).value_or(0) % 20000;
 }
@@ -162,7 +162,7 @@ std::string first_host(std::string_view node_list) {
     } else if (c == ']' && inside) {
       inside = skips = false;
     } else if (inside && (c == ',' || c == '-')) {
-      skips = true;  // of a bracket only its first number counts
+      skips = true;  // only the first number of a bracket counts
     } else if (!inside && c == ',') {
       break;
     } else if (!skips) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A star around rank 0. A connection starts with a greeting that names the protocol, the rank and
-// the size of the job; who does not fit is told why. Then frames: a header and some bytes. A
-// process that ends in good order says goodbye; one that fails says why, and rank 0 passes it on;
-// one that dies closes its connection. All waits end by the time limit and hear of every ended
-// process meanwhile.
+// A star around rank 0. A connection starts with a greeting that carries the protocol's magic
+// number, the rank and the size of the job; rank 0 tells a process that does not fit why it is
+// refused. Then frames follow: a header and some bytes. A process that ends in good order says
+// goodbye; one that fails says why, and rank 0 passes that on; one that dies closes its connection.
+// Every wait ends by the time limit and notices any process that ends meanwhile.
 #include "backends/launch/meeting.h"
 
 #include <fcntl.h>
@@ -84,10 +84,11 @@ class Star : public Meeting {
     for (Peer& peer : peers_) send_frame(peer.socket, Kind::Goodbye, {}, kGoodbyeTime);
   }
 
-  // Rank 0: waits until all others have come.
+  // Rank 0: waits until all other ranks have connected.
   void host(const Socket& listener);
-  // Any other rank, with a connection to what may be rank 0, which answers when all have come:
-  // false where it does not speak the protocol, and `trouble` then says so.
+  // Any other rank, given a connection to what may be rank 0. Rank 0 answers once all ranks have
+  // arrived. Returns false if the other end does not speak the protocol, with the reason in
+  // `trouble`.
   bool join(Socket connection, Deadline deadline, std::string& trouble);
 
   int index() const override { return rank_; }
@@ -116,17 +117,17 @@ class Star : public Meeting {
     bool said_goodbye = false;
   };
 
-  // Takes the process at the other end in, or refuses it.
+  // Accepts the process at the other end, or refuses it.
   void admit(Socket connection);
   void send(Peer& peer, std::span<const std::byte> bytes);
   std::vector<std::byte> receive(std::size_t p);
-  // Whether the peer's next message begins to come; throws where it has ended or given up.
+  // Whether the peer's next message has begun to arrive; throws if the peer has ended or given up.
   bool arrived(std::size_t p, milliseconds patience);
   void ensure_alive() const {
     if (!failed_.empty())
       throw BackendError("system", "waiting for the other ranks", failed_, rank_);
   }
-  // The job cannot go on: tells all others and throws.
+  // The job cannot go on: tells the other processes and throws.
   void fail(const std::string& why) {
     give_up(why);
     ensure_alive();
@@ -134,7 +135,7 @@ class Star : public Meeting {
 
   std::int32_t rank_, size_;
   milliseconds limit_;
-  std::vector<Peer> peers_;  // of rank 0: ranks 1 .. size-1; of another: rank 0
+  std::vector<Peer> peers_;  // at rank 0: ranks 1 .. size-1; elsewhere: rank 0
   std::string failed_;       // why the job cannot go on; empty while it can
 };
 
@@ -159,7 +160,7 @@ void Star::admit(Socket connection) {
   Greeting greeting;
   if (connection.receive(bytes_of(greeting), in(kGreetingTime)) != Delivery::Done ||
       greeting.magic != kMagic)
-    return;  // a stranger
+    return;  // not a process of this protocol
   auto p = to_index(greeting.rank) - 1;
   std::string why;
   if (greeting.size != size_)
@@ -213,14 +214,14 @@ void Star::send(Peer& peer, std::span<const std::byte> bytes) {
                                  kMaxFrameBytes));
   Delivery sent = send_frame(peer.socket, Kind::Data, bytes, limit_);
   if (sent == Delivery::Done) return;
-  if (sent == Delivery::Ended) check();  // it may have said why
+  if (sent == Delivery::Ended) check();  // the peer may have said why
   fail(fmt::format("rank {} takes nothing for {}", peer.rank, limit_));
 }
 
 std::vector<std::byte> Star::receive(std::size_t p) {
   Deadline deadline = in(limit_);
   Peer& peer = peers_[p];
-  while (!arrived(p, kSlice)) {  // in slices, so that news of the others is heard
+  while (!arrived(p, kSlice)) {  // in slices, so that failures of other ranks are noticed
     check();
     if (peer.said_goodbye) fail(fmt::format("rank {} has left", peer.rank));
     if (Clock::now() > deadline)
@@ -250,9 +251,9 @@ std::vector<std::byte> Star::broadcast(std::span<const std::byte> mine) {
   return {mine.begin(), mine.end()};
 }
 
-// The file of a meeting place: port, then the IPv4 addresses by which others may reach this host,
-// the loopback last. Written beside and renamed, so that nobody reads half of it; gone once all
-// have come.
+// The file of a meeting place: the port, then the IPv4 addresses at which others may reach this
+// host, the loopback address last. Written to a temporary file and renamed, so that nobody reads
+// half of it; removed once all ranks have connected.
 class AddressFile {
  public:
   AddressFile(const std::string& path, int port) : path_(path) {
@@ -274,7 +275,7 @@ class AddressFile {
   ~AddressFile() { std::remove(path_.c_str()); }
 
  private:
-  // A name that nobody has, so that no link of another user is followed.
+  // The temporary file has a fresh name, so that no other user's link is followed.
   bool put(const std::string& text) const {
     std::string beside = path_ + ".XXXXXX";
     int file = ::mkostemp(beside.data(), O_CLOEXEC);
@@ -305,7 +306,7 @@ void join(Star& star, const MeetingPlace& place, milliseconds limit) {
     trouble = "there is no such file, or nobody listens where it says";
   }
   for (milliseconds pause = kPause;; pause = std::min(pause * 2, kLongestPause)) {
-    // Read anew before every attempt: a file may be left from another job.
+    // Read again before every attempt: the file may be left over from another job.
     std::ifstream file(place.file);
     int port = place.port;
     std::string host = place.host;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waiting by polling, with a limit: for other processes and for devices. Calls that block would
-// wait for ever for a process that has died or a device that hangs, and they burn a core that what
-// is waited for may need: there may be more processes than cores. So every wait polls, gives the
-// processor away when there was nothing, sleeps between polls after a while, and ends.
+// Waiting for other processes and for devices by polling, with a time limit. A blocking call would
+// wait for ever for a process that has died or a device that hangs, and busy waiting burns a core
+// that the awaited process may need, as there may be more processes than cores. So every wait
+// polls, yields the processor after an unsuccessful poll, sleeps between polls after a while, and
+// ends.
 #pragma once
 
 #include <sched.h>
@@ -19,7 +20,7 @@ class Patience {
 
   // A poll found something.
   void progressed() { polls_ = 0; }
-  // A poll found nothing. False once nothing has been found for the time limit.
+  // A poll found nothing. Returns false once that has been so for the whole time limit.
   bool idle() {
     if (polls_ == 0) {
       since_ = now_ = Clock::now();
@@ -33,7 +34,7 @@ class Patience {
     if (++polls_ % kPollsPerLook == 0 || sleeps) now_ = Clock::now();
     return now_ - since_ < limit_;
   }
-  // After idle: whether it is time to look around for what may have gone wrong.
+  // After idle(): whether it is time to check whether something went wrong elsewhere.
   bool time_to_look() {
     if (now_ < next_look_) return false;
     next_look_ = now_ + kLook;
@@ -42,7 +43,7 @@ class Patience {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::int64_t kPollsPerLook = 16;  // at the clock, which costs as much as a poll
+  static constexpr std::int64_t kPollsPerLook = 16;  // reading the clock costs as much as a poll
   static constexpr std::chrono::milliseconds kYieldFor{5}, kLook{1};
   static constexpr std::chrono::microseconds kSleep{50};
 

@@ -16,7 +16,7 @@
 namespace reshard::backends::launch {
 namespace {
 
-// One line each: the node, two numbers and a count, then the GPUs.
+// One item per line: the node; two numbers and a count; then the GPUs.
 std::string packed(const ProcessFacts& facts) {
   std::string out =
       fmt::format("{}\n{} {} {}\n", facts.node, facts.local_rank, facts.device, facts.gpus.size());

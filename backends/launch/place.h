@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which rank runs on which GPU, worked out by all processes from the same facts.
+// Decides which rank runs on which GPU. All processes derive the same answer from the same facts.
 //
-// Launchers number the processes of a node or do not, and show all GPUs to each process or only its
-// own, under an index of its own. So GPUs are compared by their identity and not by index, and
-// nodes by that of the running system.
+// Some launchers number the processes of a node and some do not; some show every GPU to each
+// process and some only its own, under a different index. So GPUs are compared by identity rather
+// than by index, and nodes by the identity of the running system.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@
 
 namespace reshard::backends::launch {
 
-// What one process knows.
+// What one process knows about itself.
 struct ProcessFacts {
   std::string node;
-  std::int32_t local_rank = -1;   // as the launcher says; -1: it does not
-  std::int32_t device = -1;       // as the user says
-  std::vector<std::string> gpus;  // identities of those that it sees
+  std::int32_t local_rank = -1;   // from the launcher; -1: unknown
+  std::int32_t device = -1;       // from the user; -1: not given
+  std::vector<std::string> gpus;  // identities of the GPUs that it sees
 };
 std::string this_node();
 
-// Everybody's facts, by process, everywhere.
+// Collective: returns the facts of all processes, by process, on every process.
 std::vector<ProcessFacts> share_facts(Meeting& meeting, const ProcessFacts& mine);
 
 struct Placement {
-  // By process: the GPU of each of its ranks, as index in what it sees.
+  // By process: the GPU of each of its ranks, as an index into the GPUs that the process sees.
   std::vector<std::vector<int>> devices;
-  std::int32_t ranks = 0, gpus = 0;  // of the job
-  std::int32_t most_on_one = 0;      // ranks of any GPU
+  std::int32_t ranks = 0, gpus = 0;  // totals of the job
+  std::int32_t most_on_one = 0;      // the largest number of ranks on one GPU
 };
-// A process of several has one rank: on the GPU that the user named, else on that of its local
-// rank. A single process has `ranks` ranks, dealt out to its GPUs in turn, all to the one that the
-// user named. Throws InputError where there is no such GPU, or none.
+// In a job of several processes each has one rank, on the GPU that the user named, else on the one
+// of its local rank. A single process has `ranks` ranks: round-robin over its GPUs, or all on the
+// one that the user named. Throws InputError if that GPU does not exist, or if a process sees none.
 Placement place(const std::vector<ProcessFacts>& facts, std::int32_t ranks);
 
 }  // namespace reshard::backends::launch

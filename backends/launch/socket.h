@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TCP whose every call ends by its deadline, whatever the other end does: sockets block, with a
-// time limit that the system keeps.
+// TCP sockets whose every call ends by its deadline, whatever the other end does: the sockets
+// block, with a time limit that the kernel enforces.
 #pragma once
 
 #include <arpa/inet.h>
@@ -30,7 +30,7 @@ namespace reshard::backends::launch {
 using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
 
-// Ended: the other end closed the connection, or it broke.
+// Ended: the other end closed the connection, or the connection broke.
 enum class Delivery { Done, Ended, TimedOut };
 
 inline std::string system_text(int code) {
@@ -56,10 +56,11 @@ class Socket {
   bool open() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
 
-  // Option SO_RCVTIMEO, which also holds for accept, or SO_SNDTIMEO, which does for connect.
+  // `option`: SO_RCVTIMEO, which also applies to accept, or SO_SNDTIMEO, which also applies to
+  // connect.
   void set_limit(int option, Deadline deadline) const noexcept {
     auto left = std::chrono::duration_cast<std::chrono::microseconds>(deadline - Clock::now());
-    std::int64_t us = std::max<std::int64_t>(left.count(), 1);  // 0 would be no limit
+    std::int64_t us = std::max<std::int64_t>(left.count(), 1);  // 0 would mean no limit
     set(SOL_SOCKET, option, timeval{us / 1'000'000, us % 1'000'000});
   }
   Delivery send(std::span<const std::byte> bytes, Deadline deadline) noexcept {
@@ -72,7 +73,7 @@ class Socket {
       return ::recv(descriptor_, rest.data(), rest.size(), MSG_WAITALL);
     });
   }
-  // Fills `bytes` without taking them; TimedOut where not all of them come within `patience`.
+  // Fills `bytes` without consuming them; TimedOut if they do not all arrive within `patience`.
   Delivery peek(std::span<std::byte> bytes, std::chrono::milliseconds patience) noexcept {
     set_limit(SO_RCVTIMEO, Clock::now() + patience);
     int flags = MSG_PEEK | (patience.count() > 0 ? MSG_WAITALL : MSG_DONTWAIT);
@@ -86,7 +87,7 @@ class Socket {
   void set(int level, int option, const Value& value) const noexcept {
     ::setsockopt(descriptor_, level, option, &value, sizeof value);
   }
-  // move(rest) takes off some of the rest; signals may interrupt it.
+  // move(rest) transfers a prefix of `rest`; signals may interrupt it.
   template <class Byte, class Move>
   Delivery move_all(std::span<Byte> rest, Deadline deadline, int limit, const Move& move) noexcept {
     while (!rest.empty()) {
@@ -107,8 +108,8 @@ class Socket {
 
 inline Socket new_socket() { return Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
 
-// Listens on all addresses of this host, or on the loopback only where `host` is a name of it.
-// Port 0: any free one, and `port` then says which. Throws BackendError.
+// Listens on all addresses of this host, or only on the loopback interface if `host` names it. Port
+// 0 picks a free port and stores it in `port`. Throws BackendError.
 inline Socket listen_at(const std::string& host, int& port) {
   bool loopback = host == "localhost" || host.rfind("127.", 0) == 0;
   sockaddr_in address{};
@@ -126,18 +127,18 @@ inline Socket listen_at(const std::string& host, int& port) {
   return out;
 }
 
-// Nothing by the deadline: a closed socket.
+// Returns a closed socket if nobody connects by the deadline.
 inline Socket accept_at(const Socket& listener, Deadline deadline) {
   while (Clock::now() < deadline) {
     listener.set_limit(SO_RCVTIMEO, deadline);
     Socket found(::accept4(listener.descriptor(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (found.open()) return found;  // else it is gone again before it was taken
+    if (found.open()) return found;  // else the connection was gone before it was accepted
   }
   return {};
 }
 
-// One attempt, at every address of the host in turn; a closed socket where none answers, and
-// `trouble` says why.
+// Tries each address of the host once. Returns a closed socket if none answers, with the reason in
+// `trouble`.
 inline Socket connect_once(const std::string& host, int port, Deadline deadline,
                            std::string& trouble) {
   addrinfo hints{}, *list = nullptr;

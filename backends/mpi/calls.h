@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI calls whose errors are thrown, and handles that free themselves. The C interface only: the
-// C++ bindings are gone from the standard.
+// MPI calls that throw on errors, and handles that free themselves. C interface only: the C++
+// bindings have been removed from the standard.
 #pragma once
 
 #include <mpi.h>
@@ -9,14 +9,14 @@
 
 namespace reshard::backends::mpi {
 
-// Throws BackendError with the call as written and MPI's own text, unless `code` is MPI_SUCCESS.
-// `rank` is the calling one.
+// Throws BackendError with the call as written and MPI's error text, unless `code` is MPI_SUCCESS.
+// `rank` is the calling rank.
 void check(int code, const char* call, int rank);
 
-// Between MPI_Init and MPI_Finalize, whoever calls them.
+// True between MPI_Init and MPI_Finalize, whoever calls them.
 bool mpi_is_up();
 
-// Owns a communicator. Freed only while MPI is up: handles may outlive it.
+// Owns a communicator. Frees it only while MPI is up, as handles may outlive MPI.
 class MpiCommunicator {
  public:
   MpiCommunicator() = default;
@@ -29,7 +29,7 @@ class MpiCommunicator {
   }
   ~MpiCommunicator();
   MPI_Comm get() const { return comm_; }
-  // Gives the handle up without freeing it.
+  // Drops the handle without freeing the communicator.
   void leak() { comm_ = MPI_COMM_NULL; }
 
  private:

@@ -41,7 +41,7 @@ MpiExecutor::~MpiExecutor() {
   if (world_->broken) Session::abandon();
 }
 
-// From the plan alone, so that all processes say the same.
+// Depends only on the plan and the world, so that all processes decide the same.
 void MpiExecutor::check_runnable(const Plan& plan, bool own_shards) const {
   int started = world_->size;
   if (int last = to_int(plan.ranks.back()); last >= started)
@@ -87,13 +87,13 @@ std::unique_ptr<PreparedPlan> MpiExecutor::make_ready(const Plan& plan,
 
 void MpiExecutor::refuse(const std::string& why) {
   launch::agree_on_plan(processes_, nullptr, fmt::format("rank {}: {}", world_->rank, why));
-  throw InputError(why);  // a single process has said so
+  throw InputError(why);  // only reached by a single process: otherwise agree_on_plan has thrown
 }
 
 namespace {
 
 constexpr int kRoot = 0;
-constexpr int kTag = 0;  // those of steps are larger
+constexpr int kTag = 0;  // tags of steps are larger
 
 std::span<const std::byte> bytes_of(const std::int64_t& value) {
   return std::as_bytes(std::span(&value, 1));
@@ -102,7 +102,7 @@ std::span<std::byte> bytes_of(std::int64_t& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-// visit(chunk) for consecutive chunks of at most `limit` bytes.
+// Calls visit(chunk) for consecutive chunks of at most `limit` bytes.
 template <class Byte, class Visit>
 void for_each_chunk(std::span<Byte> bytes, std::int64_t limit, const Visit& visit) {
   auto most = to_index(limit);

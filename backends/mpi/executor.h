@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans on MPI: one process per rank, bytes in host memory. Global rank r is process r of the
-// communicator.
+// Runs plans on MPI: one process per rank, with the bytes in host memory. Global rank r is process
+// r of the communicator.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@
 
 namespace reshard::backends::mpi {
 
-// The processes of a communicator, behind core's seam.
+// The processes of a communicator as core's Processes.
 class MpiProcesses : public Processes {
  public:
-  // Keeps the world by reference.
+  // Keeps a reference to `world`.
   explicit MpiProcesses(World& world) : world_(world) {}
   int index() const override { return world_.rank; }
   int count() const override { return world_.size; }
@@ -34,21 +34,23 @@ class MpiProcesses : public Processes {
 
 class MpiExecutor : public Executor {
  public:
-  // Over all processes; initialises MPI where nobody has, and then ends it with the program.
+  // Over all processes. Initializes MPI if nobody has, and then finalizes it when the program ends.
   explicit MpiExecutor(const WorldOptions& options);
-  // Over a caller's communicator, which is duplicated. Collective over it, as is the destructor.
+  // Over a caller's communicator, which is duplicated. Constructor and destructor are collective
+  // over it.
   MpiExecutor(MPI_Comm comm, const WorldOptions& options);
   ~MpiExecutor() override;
 
   std::string_view name() const override { return "mpi"; }
   Processes& processes() override { return processes_; }
-  // Collective. All processes have the same plan and can run it, or all throw the same InputError.
+  // Collective. Either all processes have the same plan and can run it, or all throw the same
+  // InputError.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
-  // Runs on the caller's shards, by tensor, in place: neither fill nor take is needed. Their memory
-  // must stay until the prepared plan is gone.
+  // Runs on the caller's shards, by tensor, in place: do not call fill or take. The shards must
+  // outlive the prepared plan.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan, std::span<const CallerShards> shards);
-  // Instead of prepare(), where this process cannot even ask for that: the others learn why. Throws
-  // what they do.
+  // Call instead of prepare() if this process cannot even call that: the other processes learn why.
+  // Throws the InputError that they throw.
   [[noreturn]] void refuse(const std::string& why);
 
   // Whether processes of this node share memory.

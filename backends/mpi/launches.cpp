@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Launches of local work and of messages; native_collective.cpp has MPI's own collectives.
 #include "backends/mpi/prepared.h"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 namespace reshard::backends::mpi {
 namespace {
 
-// One box at a time.
+// Does one box per call of work().
 class LocalLaunch : public PreparedLaunch {
  public:
   LocalLaunch(const LaunchContext& context, const LocalWork& work)
@@ -25,8 +26,8 @@ class LocalLaunch : public PreparedLaunch {
   std::size_t next_ = 0;
 };
 
-// All receives are begun before the first send, so that MPI can put bytes where they belong instead
-// of into memory of its own.
+// All receives are started before the first send, so that MPI can put bytes directly into place
+// rather than into its own buffers.
 class MessagesLaunch : public PreparedLaunch {
  public:
   MessagesLaunch(const LaunchContext& context, const Messages& work) {
@@ -34,7 +35,8 @@ class MessagesLaunch : public PreparedLaunch {
       receives_.push_back(carried(context, message, host::End::Receives));
     for (const Messages::PeerMessage& message : work.sends)
       sends_.push_back(carried(context, message, host::End::Sends));
-    // Towards higher ranks first and then round: not all ranks send to rank 0 at once.
+    // Start with the next higher rank and wrap around, so that not all ranks send to rank 0 at
+    // once.
     auto higher = std::find_if(sends_.begin(), sends_.end(), [&](const host::HostMessage& message) {
       return message.peer > context.world.rank;
     });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one symbol of the shared module: what the registry finds behind dlopen.
+// Defines the one symbol of the shared module, which the registry looks up with dlsym.
 #include "backends/mpi/executor.h"
 #include "backends/mpi/session.h"
 #include "backends/registry/mpi_module.h"

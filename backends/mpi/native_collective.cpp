@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives as MPI's own, nonblocking, on the group's communicator.
+// Collectives that MPI itself runs, nonblocking, on the group's communicator.
 //
-// All-gather and all-to-all move bytes. A reduction is left to MPI only where any order and
+// All-gather and all-to-all move bytes. A reduction is left to MPI only if any order and
 // association of its operands give the same bits: integers, without a division. Sums and products
-// go as unsigned integers, which wrap around as ours do and whose overflow is defined. Of 32 and 64
-// bits only: vectorised sums of 8 and 16 bits saturate in Open MPI 4.1, and MPICH 4.0 takes the
-// least and largest unsigned byte by its sign.
+// are passed as unsigned integers, which wrap around as ours do, so that overflow is defined. Only
+// 32 and 64 bits: vectorized sums of 8 and 16 bits saturate in Open MPI 4.1, and MPICH 4.0 compares
+// unsigned bytes as signed in min and max.
 #include "backends/mpi/prepared.h"
 #include "core/base/errors.h"
 #include "core/bytes/box_copy.h"
@@ -53,7 +53,7 @@ class NativeLaunch : public PreparedLaunch {
     if (kind_ == CollectiveKind::AllGather || kind_ == CollectiveKind::AllToAll) {
       count_ *= size_bytes(dtype);
     } else {
-      // min and max tell signed from unsigned, the others do not.
+      // Only min and max depend on the sign.
       type_ = integer_type(dtype, work.op != ReduceOp::Min && work.op != ReduceOp::Max);
       op_ = mpi_op(work.op);
     }
@@ -96,7 +96,7 @@ class NativeLaunch : public PreparedLaunch {
   int rank_;
   const std::byte* input_;
   std::byte* output_;
-  std::int64_t count_;  // of bytes, or of elements of type_
+  std::int64_t count_;  // in bytes, or in elements of type_
   MPI_Datatype type_ = MPI_BYTE;
   MPI_Op op_ = MPI_OP_NULL;
 };
@@ -127,11 +127,12 @@ std::vector<std::shared_ptr<MpiCommunicator>> make_groups(const Plan& plan, Worl
       Group group;
       for (Rank rank : ranks) group.push_back(to_int(rank));
       if (!waited && !world.groups.has(group)) {
-        // Making a communicator blocks without a limit: first see that all are here.
+        // Making a communicator blocks without a limit, so first make sure that all processes are
+        // here.
         world.barrier("making communicators");
         waited = true;
       }
-      // A rank is in one group of a step at most.
+      // A rank is in at most one group of a step.
       if (std::shared_ptr<MpiCommunicator> mine =
               world.groups.get(world.comm.get(), world.rank, group))
         out[to_index(step)] = std::move(mine);

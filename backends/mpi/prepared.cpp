@@ -74,7 +74,7 @@ Timeline MpiPrepared::run() {
   return timeline();
 }
 
-// All processes, at the same plan: else no byte moves, and they may go on.
+// Checks that all processes run the same plan; if not, no byte moves, and they may go on.
 void MpiPrepared::meet() {
   constexpr const char* kWhat = "the start of a run";
   World::Range all{};
@@ -108,7 +108,7 @@ void MpiPrepared::run_parts() {
   }
 }
 
-// A step's launches are one span.
+// All launches of a step form one span.
 Timeline MpiPrepared::timeline() const {
   Timeline out;
   out.spans.reserve(times_.size());
@@ -140,7 +140,7 @@ bool MpiPrepared::issue_ready() {
   return next_ > first;
 }
 
-// One piece of the earliest launch that can do some.
+// Does one piece of work of the earliest launch that has any.
 bool MpiPrepared::work_once() {
   for (std::size_t launch : live_) {
     if (states_[launch] != State::Working) continue;
@@ -163,7 +163,7 @@ std::int64_t MpiPrepared::now_ps() const {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin_).count() * 1000;
 }
 
-// Nothing has moved for the time limit: all launches that are live wait for others.
+// Nothing has moved within the time limit: every live launch waits for other processes.
 void MpiPrepared::give_up() const {
   std::size_t launch = live_.front();
   StepId step = schedule_.launches[launch].step;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan made ready on this process: its rank's launches, issued in listed order and finished as
-// messages come.
+// A plan prepared on this process: its rank's launches, issued in listed order and finished as
+// messages arrive.
 //
-// A launch is issued when those that it waits for are done and all before it are issued; it may
-// finish in any order. Issuing in listed order keeps a run free of deadlock: of all unfinished
-// launches the first in the list has been issued on every rank, or will be, as nothing before it is
-// missing.
+// A launch is issued once all launches that it waits for are done and all before it in the list are
+// issued; launches may finish in any order. Issuing in listed order prevents deadlock: of all
+// unfinished launches, the first in listed order has been issued on every rank or will be, as
+// everything before it is done.
 #pragma once
 
 #include <chrono>
@@ -22,35 +22,36 @@ namespace reshard::backends::mpi {
 
 enum class Work : std::uint8_t { Done, Some };
 
-// One of this rank's launches, made ready once and run again and again: addresses, cuts and
-// communicators are settled, so that a run costs little beyond its bytes.
+// One of this rank's launches, prepared once and run any number of times: addresses, cuts and
+// communicators are fixed in advance, so a run costs little beyond moving its bytes.
 class PreparedLaunch {
  public:
   virtual ~PreparedLaunch() = default;
-  // Begins transfers, all that the part will ever need: both ends of a pair then know them in the
-  // same order. Called when everything that the launch waits for is done.
+  // Starts all transfers that the launch will ever need, so that both ends of a pair learn of them
+  // in the same order. Called when everything that the launch waits for is done.
   virtual void issue(Traffic& traffic) { static_cast<void>(traffic); }
-  // Does one piece of local work, called between polls, so that messages move on meanwhile. Some:
-  // there may be more. Done: none is left in this run; not called again before the next.
+  // Does one piece of local work; called between polls, so that messages make progress. Some: there
+  // may be more. Done: no work is left in this run; not called again before the next run.
   virtual Work work() { return Work::Done; }
 
-  // What the part's transfers raise and lower. It is done when no work is left and this is 0.
+  // Raised and lowered by the launch's transfers. The launch is done when no work is left and this
+  // is 0.
   Pending pending = 0;
 };
 
-// What a part is made from.
+// The inputs of make_launch.
 struct LaunchContext {
   const Plan& plan;
   const Launch& launch;
   host::RankMemory& memory;
   World& world;
   const Traffic& traffic;  // for its chunk limits
-  // Of the launch's group, where the collective is MPI's own.
+  // The communicator of the launch's group, if the collective is MPI's own.
   std::shared_ptr<MpiCommunicator> comm;
 
   int process(Slot other) const { return to_int(plan.rank_of(other)); }
-  // Equal on both ends; 0 is not for steps. Messages of one tag are matched in order, those of
-  // steps that are under way at a time have tags of their own.
+  // Equal on both ends; never 0, which is not used for steps. Messages with one tag are matched in
+  // order; steps that run at the same time have different tags.
   int tag() const { return 1 + static_cast<int>(launch.step) % world.largest_tag; }
 };
 
@@ -58,17 +59,18 @@ std::unique_ptr<PreparedLaunch> make_launch(const LaunchContext& context);
 std::unique_ptr<PreparedLaunch> make_native_launch(const LaunchContext& context,
                                                    const NativeCollective& work);
 
-// Which collectives are MPI's own.
+// Which collectives MPI itself runs.
 SchedulePolicy schedule_policy(const WorldOptions& options);
 // By step, the communicator of this rank's group in it; null where MPI's own collective is not
-// taken. Made in the order of the plan; collective over all processes.
+// used. Made in the order of the plan; collective over all processes.
 std::vector<std::shared_ptr<MpiCommunicator>> make_groups(const Plan& plan, World& world);
 
 class MpiPrepared : public PreparedPlan {
  public:
-  // `shards` by tensor; none: memory of our own. Derives what this process does, alone.
+  // `shards` by tensor; if empty, they are allocated here. Not collective: derives this process's
+  // part.
   MpiPrepared(const Plan& plan, std::shared_ptr<World> world, std::span<const CallerShards> shards);
-  // Once, before anything else: with the same plan on all processes. Collective.
+  // Collective; call once, before anything else, with the same plan on all processes.
   void connect();
   ~MpiPrepared() override;
 
@@ -93,21 +95,21 @@ class MpiPrepared : public PreparedPlan {
 
   const Plan& plan_;
   std::shared_ptr<World> world_;
-  std::int32_t number_ = 0;  // of all that were prepared in this world
+  std::int32_t number_ = 0;  // number of this plan among those prepared in this world
   Traffic traffic_;
-  RankSchedule schedule_;  // no launches where the plan does not name this rank
-  Before after_;           // by launch: what must be done first, reuse of memory included
+  RankSchedule schedule_;  // no launches if this rank is not in the plan
+  Before after_;           // by launch: what must be done first, including for reuse of memory
   std::optional<host::RankMemory> memory_;
   std::vector<std::unique_ptr<PreparedLaunch>> launches_;  // by launch
 
-  // Of the run at hand.
+  // State of the current run.
   Clock::time_point begin_;
   std::vector<State> states_;
   struct Times {
     std::int64_t start_ps, end_ps;
   };
   std::vector<Times> times_;       // by launch
-  std::vector<std::size_t> live_;  // issued and not done, ascending
+  std::vector<std::size_t> live_;  // issued but not done, ascending
   std::size_t next_ = 0;
 };
 

@@ -20,14 +20,14 @@ namespace reshard::backends::mpi {
 namespace {
 
 constexpr int kBackendFailed = 4;    // the exit code of a BackendError
-constexpr std::int64_t kLeast = 15;  // seconds that the start of a program gets
+constexpr std::int64_t kLeast = 15;  // seconds; the shortest limit for the start of a program
 
 bool abandoned = false;
 int held = 0;
 std::int64_t limit_s = 0;
 
-// MPI_Finalize waits for all, without a limit, and an Open MPI whose processes abort while others
-// are in it does not end its mpirun. So all meet first.
+// MPI_Finalize waits for all processes without a limit, and with Open MPI, if processes abort while
+// others are in it, mpirun does not end. So all processes meet first.
 bool all_have_come() {
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
@@ -39,15 +39,15 @@ bool all_have_come() {
   }
 }
 
-// A session still held: exit() was called from deep inside, perhaps by MPI itself while it aborts
-// (MPICH does), where nothing of MPI may be called.
+// If a session is still held, exit() was called from deep inside, perhaps by MPI itself while it
+// aborts (MPICH does that); no MPI function may be called then.
 void end_session() {
   if (held > 0 || abandoned || !mpi_is_up()) return;
   if (all_have_come()) {
     MPI_Finalize();
     return;
   }
-  // Whatever this process would have answered, the program as a whole has failed.
+  // Whatever this process would have returned, the program as a whole has failed.
   std::fprintf(stderr, "MPI: other ranks did not come to the end of the program within %lld s\n",
                static_cast<long long>(limit_s));
   std::fflush(nullptr);
@@ -119,7 +119,7 @@ Deadline::~Deadline() {
 void Deadline::watch(const std::string& what, std::int64_t limit_s) {
   std::unique_lock lock(mutex_);
   if (changed_.wait_for(lock, std::chrono::seconds(limit_s), [this] { return over_; })) return;
-  // MPI itself may not know its rank yet; its launcher does.
+  // MPI itself may not know its rank yet, but the launcher's variables do.
   std::fprintf(stderr,
                "reshard: error: rank %d: MPI: %s did not end within %lld s: some of the other "
                "ranks have not come\n",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI of this process: started when it is first needed, ended with the program.
+// MPI in this process: initialized when first needed, finalized when the program ends.
 #pragma once
 
 #include <condition_variable>
@@ -10,16 +10,17 @@
 
 namespace reshard::backends::mpi {
 
-// A limit for what MPI does at the start of a program, which waits for all processes and cannot be
+// A time limit for calls at the start of a program that wait for all processes and cannot be
 // polled: MPI_Init and the first communicators.
 //
-// A thread of its own watches. When the time is over it says why and ends this process; the
-// launcher then ends the others. Only for a program whose MPI is ours: no caller is asked.
+// A separate thread watches. When the time is over it prints why and ends this process; the
+// launcher then ends the others. Only for programs in which reshard owns MPI, as no caller is
+// asked.
 class Deadline {
  public:
-  // At least a quarter of a minute: to start takes its time, on a busy machine too.
+  // At least 15 seconds, as starting takes that long on a busy machine.
   Deadline(std::string what, std::int64_t limit_s);
-  // In time.
+  // Disarms the limit.
   ~Deadline();
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
@@ -33,24 +34,24 @@ class Deadline {
   std::thread watcher_;
 };
 
-// Held while MPI is used. MPI is ended in order when the program ends with no session held and none
-// abandoned.
+// Held while MPI is in use. MPI is finalized when the program ends, unless a session is still held
+// or was abandoned.
 class Session {
  public:
-  // Initialises MPI where nobody has. Throws InputError where a launcher started several processes
-  // that MPI does not connect (another MPI's mpirun), or MPI is over. `time_limit_s`: how long the
-  // beginning and the end of the program wait for the other processes; then the program ends with
-  // exit code 4.
+  // Initializes MPI if nobody has. Throws InputError if a launcher started several processes that
+  // this MPI does not connect (the mpirun of another MPI), or if MPI has been finalized.
+  // `time_limit_s`: how long the start and the end of the program wait for the other processes;
+  // after that it ends with exit code 4.
   explicit Session(std::int64_t time_limit_s);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   ~Session();
-  // After a failure others may never answer, and ending MPI waits for them: it will not be. A
-  // process that leaves without ending makes mpirun end the rest.
+  // Call after a failure: other processes may never respond, and MPI_Finalize would wait for them,
+  // so it is not called. mpirun ends the other processes when one exits without it.
   static void abandon() noexcept;
 };
 
-// "Open MPI 4.1.4", "MPICH 4.0.2". Starts nothing.
+// "Open MPI 4.1.4", "MPICH 4.0.2". Does not initialize MPI.
 std::string library_version();
 
 }  // namespace reshard::backends::mpi

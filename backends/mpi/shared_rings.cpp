@@ -10,11 +10,10 @@
 namespace reshard::backends::mpi {
 namespace {
 
-// All slots of a node together: a container often has 64 MiB to share, and MPI takes half of them.
+// For all slots of a node: a container often has 64 MiB of shared memory, and MPI takes half of it.
 constexpr std::int64_t kBudget = std::int64_t{16} << 20;
 
-// Where Open MPI finds no room for a window, its first process says so and the others wait for
-// ever.
+// If Open MPI finds no room for a window, one process reports that and the others wait for ever.
 bool there_is_room(std::int64_t bytes) {
   std::error_code none;
   std::filesystem::space_info space = std::filesystem::space("/dev/shm", none);
@@ -37,15 +36,15 @@ std::unique_ptr<SharedRings> SharedRings::make(MPI_Comm node) {
   std::unique_ptr<SharedRings> rings(new SharedRings(place, places, kBudget));
   if (all(there_is_room(2 * rings->bytes()), node) && all(rings->allocate(node), node))
     return rings;
-  // To free a window takes all of its processes.
+  // Freeing a window is collective over its processes, some of which may have none.
   rings->window_ = MPI_WIN_NULL;
   return nullptr;
 }
 
 bool SharedRings::allocate(MPI_Comm node) {
   void* memory = nullptr;
-  // With a page more than is used: implementations align to a few bytes only, and packing into
-  // slots that lie across cache lines took a third longer.
+  // One page more than needed, to align: implementations align to a few bytes only, and packing
+  // into slots not aligned to cache lines took a third longer.
   MPI_Aint size = place() == 0 ? bytes() + kPage : 0;
   int unit = 0;
   if (MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, node, &memory, &window_) != MPI_SUCCESS ||

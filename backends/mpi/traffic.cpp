@@ -13,10 +13,10 @@
 namespace reshard::backends::mpi {
 namespace {
 
-// Staging that is kept for the next message, in blocks.
+// Blocks of staging memory kept for later messages.
 constexpr std::size_t kSpareBlocks = 32;
 
-// As LaunchContext::tag() makes them, of the first steps at least.
+// The inverse of LaunchContext::tag(), as long as its modulus has not wrapped.
 std::int64_t step_of(std::int64_t tag) { return tag - 1; }
 
 }  // namespace
@@ -58,7 +58,7 @@ void Traffic::track(MPI_Request request, const std::vector<int>& group, Pending&
   ++pending;
 }
 
-// The smallest spare block that is large enough and not wastefully so.
+// The smallest spare block that is large enough and at most about twice as large as needed.
 std::unique_ptr<Block> Traffic::staging(std::int64_t bytes) {
   std::size_t best = spare_.size();
   for (std::size_t i = 0; i < spare_.size(); ++i) {
@@ -79,8 +79,8 @@ bool Traffic::progress() {
   return moved;
 }
 
-// One chunk each way with every process: all peers are served alike, and what was packed is
-// unpacked while it is in the caches.
+// Moves one chunk in each direction with every process: all peers are served equally, and packed
+// data is unpacked while still in the caches.
 bool Traffic::progress_rings() {
   bool moved = false;
   for (int i = 1; i < world_.size && streams_ > 0; ++i) {
@@ -141,7 +141,7 @@ bool Traffic::progress_calls() {
   check(code, "MPI_Testsome", world_.rank);
   if (count == MPI_UNDEFINED || count == 0) return false;
   for (int i = 0; i < count; ++i) check_length(calls_[to_index(completed_[to_index(i)])], i);
-  // From the back, so that what fills a gap is never one of those still to be finished.
+  // From the back, so that the entry moved into a gap is never one that is still to be finished.
   std::sort(completed_.begin(), completed_.begin() + count, std::greater<>());
   for (int i = 0; i < count; ++i) {
     auto at = to_index(completed_[to_index(i)]);
@@ -154,7 +154,7 @@ bool Traffic::progress_calls() {
   return true;
 }
 
-// Of the i-th that completed: its own error, with whom it was.
+// Checks the i-th completed call: throws its own error, naming the peer.
 void Traffic::check_status(const Call& call, int i) const {
   int code = statuses_[to_index(i)].MPI_ERROR;
   if (code == MPI_SUCCESS || code == MPI_ERR_PENDING) return;
@@ -171,7 +171,7 @@ void Traffic::check_status(const Call& call, int i) const {
         world_.rank);
 }
 
-// MPI takes a message that is too short without a word.
+// MPI silently accepts a message that is too short.
 void Traffic::check_length(const Call& call, int i) const {
   if (call.message == nullptr || !call.receives) return;
   int bytes = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Everything that is under way between this process and others, moved along by polling.
+// All transfers in progress between this process and others, advanced by polling.
 //
 // Messages to a process of the same node go through rings of shared memory, in the order in which
-// they were given: both ends issue steps in listed order, so that the next full slot always belongs
-// to the oldest message awaited. Messages to other nodes are nonblocking MPI calls, matched in
-// order for the same reason; their tags, and those of slots, only make a mistake show. What arrives
-// with another tag or length than it is awaited with ends the run.
+// they were given: both ends issue steps in listed order, so the next full slot always belongs to
+// the oldest message awaited. Messages to other nodes are nonblocking MPI calls, matched in order
+// for the same reason. Tags, of messages and of slots, only detect mistakes: a message that arrives
+// with an unexpected tag or length ends the run.
 #pragma once
 
 #include <mpi.h>
@@ -24,7 +24,7 @@ namespace reshard::backends::mpi {
 using host::Chunk;
 using host::HostMessage;
 
-// Counts what a step still waits for.
+// Counts the transfers that a launch still waits for.
 using Pending = std::int32_t;
 
 class Traffic {
@@ -32,40 +32,41 @@ class Traffic {
   explicit Traffic(World& world)
       : world_(world), outgoing_(to_index(world.size)), incoming_(to_index(world.size)) {}
 
-  // The limit for the chunks of messages to and from `process`.
+  // The largest chunk of messages to and from `process`.
   std::int64_t chunk_bytes(int process) const {
     return world_.on_node(process)
                ? std::min(world_.rings->slot_bytes(), world_.options.chunk_bytes)
                : world_.options.chunk_bytes;
   }
 
-  // Begin a transfer. `pending` is raised, and lowered as parts of it finish; it and the message
-  // must outlive them. Between two processes transfers are begun in the same order on both sides.
+  // Start a transfer. `pending` is raised now and lowered as parts of the transfer finish; it and
+  // the message must outlive the transfer. Both processes of a pair must start transfers in the
+  // same order.
   void send(const HostMessage& message, Pending& pending) { carry(message, false, pending); }
   void receive(const HostMessage& message, Pending& pending) { carry(message, true, pending); }
-  // A collective that has been begun, among `group`.
+  // Adds a collective among `group` that has been started.
   void track(MPI_Request request, const std::vector<int>& group, Pending& pending);
 
-  // Moves along what can be moved now; false where nothing could.
+  // Advances whatever can be advanced now; false if nothing could.
   bool progress();
-  // Processes that these still wait for, ascending.
+  // The processes that these still wait for, ascending.
   std::vector<int> awaited(const std::vector<const Pending*>& pending) const;
-  // A failed run stops here: receives are withdrawn, as their memory is about to go.
+  // Ends a failed run: cancels receives, as their memory is about to be freed.
   void abandon() noexcept;
 
  private:
-  // A message through the rings, and how far it is.
+  // A message through the rings, and the next of its chunks.
   struct Stream {
     const HostMessage* message;
     Pending* pending;
     std::size_t next_chunk;
   };
-  // A chunk under way in MPI.
+  // A chunk in progress in MPI.
   struct Call {
     const HostMessage* message;  // null for a collective
     const Chunk* chunk;
     Pending* pending;
-    std::unique_ptr<Block> staging;  // null where the chunk is sent or received in place
+    std::unique_ptr<Block> staging;  // null if the chunk is sent or received in place
     const std::vector<int>* group;
     bool receives;
   };
@@ -79,7 +80,7 @@ class Traffic {
   bool progress_calls();
   void check_status(const Call& call, int i) const;
   void check_length(const Call& call, int i) const;
-  // What arrived is not what this end of the message is about.
+  // Throws BackendError: what arrived is not what this end expects.
   [[noreturn]] void refuse(const HostMessage& expected, const Chunk& chunk,
                            const std::string& found) const;
   void finish(Call& call);
@@ -88,8 +89,8 @@ class Traffic {
   std::vector<std::deque<Stream>> outgoing_, incoming_;  // by process
   std::int32_t streams_ = 0;
   std::vector<MPI_Request> requests_;
-  std::vector<Call> calls_;     // beside requests_
-  std::vector<int> completed_;  // scratch of progress_calls, as are their statuses
+  std::vector<Call> calls_;     // parallel to requests_
+  std::vector<int> completed_;  // scratch memory of progress_calls, as is statuses_
   std::vector<MPI_Status> statuses_;
   std::vector<std::unique_ptr<Block>> spare_;
 };

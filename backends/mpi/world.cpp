@@ -21,8 +21,8 @@ MpiCommunicator duplicate(MPI_Comm parent) {
   return out;
 }
 
-// What all must have alike, or some would wait for others where these make shared memory, or cut
-// messages otherwise.
+// Options that must be equal on all processes: otherwise some would wait for others that make
+// shared memory, or the two ends of a message would cut it differently.
 void agree_on_options(const World& world) {
   const WorldOptions& options = world.options;
   for (auto [name, value] : {std::pair{"shared_memory", std::int64_t{options.shared_memory}},
@@ -39,7 +39,7 @@ void agree_on_options(const World& world) {
   }
 }
 
-// Which processes share memory with this one: their places in the node's communicator, by process.
+// By process: its rank in the node's communicator, or -1 if it is on another node.
 std::vector<int> places_on_node(int rank, int size, MPI_Comm node) {
   int node_size = 0;
   RESHARD_MPI_CALL(rank, MPI_Comm_size(node, &node_size));
@@ -70,14 +70,14 @@ World::World(MPI_Comm parent, const WorldOptions& options_in)
 }
 
 World::~World() {
-  // To free what is shared waits for all, who do not come where this process alone fails.
+  // Freeing shared memory waits for all processes, which do not come if only this one fails.
   if (std::uncaught_exceptions() > 0) broken = true;
   if (rings != nullptr && !broken && mpi_is_up()) try {
       barrier("giving back shared memory");
     } catch (const std::exception&) {
       broken = true;
     }
-  // After a failure nobody knows what the others do; nothing collective may be called.
+  // After a failure nobody knows the state of the others, so nothing collective may be called.
   if (!broken) return;
   comm.leak();
   if (rings != nullptr) rings->leak();
@@ -108,7 +108,7 @@ void World::barrier(const std::string& what) {
 }
 
 World::Range World::meet(const std::string& what, std::int32_t number) {
-  // The largest is the least of what has the other sign. Of equal numbers the lowest process.
+  // Negated, the largest number is the least. MINLOC takes the lowest process among equal numbers.
   Numbered mine[2] = {{number, rank}, {-number, rank}}, least[2] = {};
   MPI_Request request = MPI_REQUEST_NULL;
   RESHARD_MPI_CALL(rank,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The processes that an executor was made over and what all its plans share. Global rank r is
-// process r of the communicator.
+// The processes that an executor was made for, and everything that its plans share. Global rank r
+// is process r of the communicator.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@
 namespace reshard::backends::mpi {
 
 // One communicator per distinct group of a collective, in the group's declared order, made once and
-// kept.
+// cached.
 //
-// MPI implementations have a few thousand communicators at most, and one process may run many
-// plans, so the least recently used are given up. All processes see the same plans in the same
-// order and keep the same books, also of groups that they are not in; so the members of a group
+// MPI implementations support only a few thousand communicators, and one process may run many
+// plans, so the least recently used ones are dropped. All processes see the same plans in the same
+// order and keep the same records, even for groups that they are not in; so the members of a group
 // make and free its communicator at the same point of their programs.
-using Group = std::vector<int>;  // processes, in the order declared
+using Group = std::vector<int>;  // processes, in declared order
 
 class GroupCache {
  public:
   explicit GroupCache(std::size_t capacity = 256) : capacity_(capacity) {}
 
   bool has(const Group& group) const { return by_group_.count(group) != 0; }
-  // Collective over the members. The communicator of the group where `rank` is in it, else null;
-  // stays while it is held.
+  // Collective over the members. Returns the group's communicator, or null if `rank` is not a
+  // member; it stays valid while held.
   std::shared_ptr<MpiCommunicator> get(MPI_Comm world, int rank, const Group& group);
   std::size_t size() const { return by_group_.size(); }
 
@@ -49,17 +49,16 @@ class GroupCache {
 
 struct WorldOptions {
   std::int64_t time_limit_s = 300;
-  // What travels in one MPI call at most: tests make it small to have many.
+  // The most bytes per MPI call; tests make it small, to get many calls.
   std::int64_t chunk_bytes = std::int64_t{16} << 20;
-  // The largest buffer of a collective that MPI's own may take: its counts are 32-bit.
+  // The largest buffer of a collective that MPI itself may run: its counts are 32-bit.
   std::int64_t collective_bytes = (std::int64_t{1} << 31) - 1;
-  // Whether processes of one node hand bytes over in memory that they share, instead of through
-  // MPI.
+  // Whether processes of one node exchange bytes through shared memory instead of MPI.
   bool shared_memory = true;
 };
 
 struct World {
-  // Duplicates `parent`: traffic of ours never meets the caller's.
+  // Duplicates `parent`, so that our traffic never meets the caller's.
   World(MPI_Comm parent, const WorldOptions& options);
   ~World();
   World(const World&) = delete;
@@ -68,13 +67,14 @@ struct World {
   launch::Patience patience() const {
     return launch::Patience(std::chrono::seconds(options.time_limit_s));
   }
-  // Ends every wait that took too long: throws the BackendError that says what was waited for.
+  // Called when a wait took too long: throws the BackendError that says what was waited for.
   [[noreturn]] void give_up(const std::string& what, const std::string& awaited) const;
-  // Waits for a request within the time limit. `from`: the process that it depends on; -1 for any.
+  // Waits for a request within the time limit. `from`: the process that it depends on; -1: any.
   void wait(MPI_Request& request, const std::string& what, int from = -1);
-  // All processes are here, within the time limit.
+  // Returns once all processes have called it; throws after the time limit.
   void barrier(const std::string& what);
-  // The same, and all bring one number; else it says who brings which of the least and the largest.
+  // Also a barrier, to which each process passes one number; returns the least and the largest,
+  // each with a process that passed it.
   struct Numbered {
     std::int32_t number, process;
   };
@@ -88,12 +88,12 @@ struct World {
   WorldOptions options;
   MpiCommunicator comm;
   int rank = 0, size = 1;
-  int largest_tag = 32767;      // of this MPI; the standard promises so much
-  std::vector<int> node_place;  // by process: its place among those of this node; -1 elsewhere
+  int largest_tag = 32767;      // of this MPI; the standard guarantees this much
+  std::vector<int> node_place;  // by process: its rank in the communicator of this node; else -1
   std::unique_ptr<SharedRings> rings;  // null: everything goes through MPI
   GroupCache groups;
-  std::int32_t prepared = 0;  // plans so far: the same on all processes, as preparing is collective
-  bool broken = false;        // a run has failed: requests may be under way for ever
+  std::int32_t prepared = 0;  // plans so far; equal on all processes, as preparing is collective
+  bool broken = false;        // a run has failed: requests may never complete
 };
 
 // "rank 3", "ranks 0, 2, 5".

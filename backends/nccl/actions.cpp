@@ -16,7 +16,7 @@ using host::End;
 using host::HostMessage;
 
 constexpr std::int64_t kAlignment = 256;
-// Made-up addresses: far from anything real, and from each other.
+// Placeholder addresses: far from any real address, and from each other.
 constexpr std::uintptr_t kMadeUp = std::uintptr_t{1} << 48;
 
 std::optional<NcclType> nccl_type(DType dtype) {
@@ -51,7 +51,7 @@ std::optional<NcclOp> nccl_op(ReduceOp op, DType dtype) {
   return std::nullopt;
 }
 
-// In the order of its moves, in one chunk.
+// The message's boxes in the order of its moves, in one chunk.
 HostMessage message_of(const Messages::PeerMessage& message, End end, const RankMemory& memory) {
   return host::message_of(
       message, end,
@@ -61,7 +61,7 @@ HostMessage message_of(const Messages::PeerMessage& message, End end, const Rank
       std::numeric_limits<std::int64_t>::max());
 }
 
-// visit(message, end, staged bytes), sends first; 0 where the message lies ready.
+// visit(peer, message, end, staged bytes), sends first; staged is 0 if the message is contiguous.
 template <class Visit>
 void for_each_message(const Messages& work, const RankMemory& memory, Visit&& visit) {
   for (auto [list, end] : {std::pair{&work.sends, End::Sends}, {&work.receives, End::Receives}})
@@ -73,7 +73,7 @@ void for_each_message(const Messages& work, const RankMemory& memory, Visit&& vi
     }
 }
 
-// Each box of the message to or from its place in `packed`.
+// Copies each box of the message to or from its place in `packed`.
 void add_tiles(const HostMessage& message, End end, std::byte* packed, CopyTiles& tiles) {
   for (const host::BufferBox& piece : message.pieces) {
     DimVector origin(piece.extents.size());

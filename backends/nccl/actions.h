@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a launch of a rank's schedule becomes on a GPU, worked out once when a plan is made ready:
-// kernels and rounds of communication, in order.
+// Turns a launch of a rank's schedule into actions on a GPU, once, when a plan is prepared: kernels
+// and rounds of communication, in order.
 //
-// All ranks have the same kinds of actions in the same places of a step, so that one process can
-// issue those of all its ranks side by side, each round in one NCCL group.
+// All ranks have the same kinds of actions at the same positions of a step, so that one process can
+// issue those of all its ranks together, each round in one NCCL group.
 //
 //   local work         kernels
-//   messages           pack, round, unpack. A message that is one contiguous piece is sent from, or
-//                      received into, its place.
+//   messages           pack, round, unpack. A message that is one contiguous piece is sent from its
+//                      buffer, or received into it, directly.
 //   native collective  round
 #pragma once
 
@@ -27,19 +27,20 @@
 
 namespace reshard::backends::nccl {
 
-// One rank's buffers on its GPU: shards, our own or lent, temporaries in one allocation, and
-// staging for messages that are not contiguous.
+// One rank's buffers on its GPU: shards (our own, or lent by the caller), temporaries in one
+// allocation, and staging buffers for messages that are not contiguous.
 //
-// A rank's work runs in listed order on one stream, so temporaries and staging are used again
-// without further care. Until memory is taken addresses are made up, aligned as real ones: what is
-// built on them has its true size, and a plan that does not fit is refused before anything is
-// taken.
+// A rank's work runs in listed order on one stream, so temporaries and staging can be reused
+// without further synchronization. Before allocation, addresses are placeholders with the alignment
+// of real ones: what is built on them has its true size, so a plan that does not fit is refused
+// before anything is allocated.
 class RankMemory : public DeviceBuffers {
  public:
-  // `shards` by tensor; none: they are taken as the rest is. The schedule must outlive this.
+  // `shards` by tensor; if empty, allocate takes memory for them. The schedule must outlive this
+  // object.
   RankMemory(const RankSchedule& schedule, std::span<const CallerShards> shards);
 
-  // The most that any launch stages; before allocate.
+  // At least `bytes` of staging; call before allocate, with the most that any launch stages.
   void need_staging(std::int64_t bytes);
   std::int64_t needed_bytes() const;
   void allocate(Device& device);
@@ -55,7 +56,7 @@ class RankMemory : public DeviceBuffers {
   DType dtype(BufferId id) const override { return buffer(id).dtype; }
 
  private:
-  // Of our own, or lent, which has no bytes to take.
+  // Our own memory, or lent memory, for which needed_bytes is 0.
   struct Region {
     std::byte* begin;
     std::int64_t needed_bytes = 0;
@@ -71,7 +72,7 @@ struct Kernels {
   std::vector<LaunchTables::Id> tables;
 };
 
-// Bytes to or from a global rank.
+// Bytes sent to or received from the peer, a global rank.
 struct Transfer {
   std::byte* at;
   std::int64_t bytes;
@@ -87,7 +88,7 @@ struct Native {
   NcclOp op;
 };
 
-// One group of NCCL: transfers, each list ascending by peer, or a collective of NCCL's own.
+// One NCCL group: transfers, each list ascending by peer, or one of NCCL's own collectives.
 struct Round {
   std::vector<Transfer> sends, receives;
   std::optional<Native> native;
@@ -95,23 +96,23 @@ struct Round {
 
 using Action = std::variant<Kernels, Round>;
 
-// What may be used: decided once per executor.
+// What actions may use; decided once per executor.
 struct ActionOptions {
   bool declared_order = false;
   bool has_all_to_all = true;
   bool over_parent = false;  // groups get no communicators: their collectives are sends and
-                             // receives over the one of all ranks, in declared order
+                             // receives over the parent communicator, in declared order
 };
 
-// NCCL's own collectives; its reductions where it gives the store's bits, at least on data that are
-// exact in any order: sums and products, and min and max of integers. NCCL's min and max of
-// floating values drop NaN.
+// Uses NCCL's own collectives, and its reductions only where they give the store's bits, at least
+// on data that are exact in any order: sums, products, and min and max of integers. NCCL's min and
+// max of floating-point values drop NaN.
 SchedulePolicy schedule_policy(const ActionOptions& options);
 
-// Bytes that the launch stages.
+// The bytes of staging that the launch needs.
 std::int64_t staging_bytes(const RankMemory& memory, const Launch& launch);
 
-// Tables of kernels are added to `tables`.
+// Adds the tables of the kernels to `tables`.
 std::vector<Action> make_actions(const Plan& plan, const RankMemory& memory, const Launch& launch,
                                  LaunchTables& tables);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The NCCL backend as the registry has it.
+// The entry points of the NCCL backend, for the registry.
 #pragma once
 
 #include <memory>

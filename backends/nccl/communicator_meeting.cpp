@@ -26,7 +26,7 @@ std::vector<std::byte> CommunicatorMeeting::broadcast(std::span<const std::byte>
   return share(is_root() ? mine : std::span<const std::byte>()).front();
 }
 
-// First how many bytes each has, then as many of each as the longest has.
+// Two rounds: first the number of bytes of each process, then the bytes, padded to the longest.
 std::vector<std::vector<std::byte>> CommunicatorMeeting::share(std::span<const std::byte> mine) {
   auto count = to_index(facts_.size);
   std::uint64_t size = mine.size();
@@ -57,7 +57,7 @@ std::vector<std::byte> CommunicatorMeeting::share_equal(std::span<const std::byt
     device_.select();
     checked(api_.all_gather(from, to, bytes, NcclType::Uint8, caller_.comm, caller_.stream),
             "ncclAllGather");
-    wait(event.get());  // before anything that would wait without a limit
+    wait(event.get());  // before download, which could wait without a limit
     device_.download(out, to, caller_.stream);
     wait(event.get());
   } catch (const std::exception& error) {
@@ -89,7 +89,7 @@ void CommunicatorMeeting::wait(Event event) {
   }
 }
 
-// A call on a communicator that does not block may still be on its way to the stream.
+// A call on a non-blocking communicator may return before its work is on the stream.
 void CommunicatorMeeting::checked(NcclResult result, const char* call) {
   launch::Patience patience(limit_);
   while (result == NcclResult::InProgress) {

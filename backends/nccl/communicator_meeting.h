@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes that have nothing in common but a communicator meet over it: byte strings travel
-// through the GPUs' memory, gathered by all from all.
+// A meeting for processes that share nothing but a communicator: byte strings travel through the
+// GPUs' memory by all-gathers.
 //
-// Used when a plan is made ready, never while it runs. Nobody can be told why a process gives up;
-// the others find out by their time limit.
+// Used while a plan is prepared, never while it runs. A process that gives up cannot tell the
+// others why; they notice by their time limit.
 //
-// Memory on the GPU is taken at the beginning and kept to the end: to free it between two
-// gatherings would wait for all that runs on the GPU, which may be waiting for the second.
+// GPU memory is allocated at the start and kept until the end: freeing it between two all-gathers
+// would wait for everything that runs on the GPU, which may itself be waiting for the second
+// all-gather.
 #pragma once
 
 #include <chrono>
@@ -34,7 +35,7 @@ class CommunicatorMeeting : public Meeting {
   int count() const override { return facts_.size; }
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> mine) override;
   std::vector<std::byte> broadcast(std::span<const std::byte> mine) override;
-  // The GPU may not answer any more: nothing there is freed.
+  // Frees nothing on the GPU, which may no longer respond.
   void give_up(const std::string& why) noexcept override;
 
  private:
@@ -42,9 +43,9 @@ class CommunicatorMeeting : public Meeting {
   std::byte* space(std::int64_t bytes);
   // Every process's bytes, by index, on all processes.
   std::vector<std::vector<std::byte>> share(std::span<const std::byte> mine);
-  // The same where all have as many, above 0: one behind the other.
+  // The same if all processes pass the same number of bytes, above 0: their bytes, concatenated.
   std::vector<std::byte> share_equal(std::span<const std::byte> mine);
-  // For what the stream holds by now.
+  // Waits for the work that the stream holds so far.
   void wait(Event event);
   void check_communicator();
   void checked(NcclResult result, const char* call);

@@ -33,7 +33,7 @@ CommunicatorPolicies policies_of(CommunicatorPolicy policy) {
 std::int32_t NcclCommunicator::place_of(std::int32_t rank) const {
   auto index = to_index(rank);
   if (index < members.size() && members[index] == rank)
-    return rank;  // the parent, on whose routes most messages go
+    return rank;  // a shortcut for the parent, which carries most messages
   return static_cast<std::int32_t>(std::find(members.begin(), members.end(), rank) -
                                    members.begin());
 }
@@ -100,7 +100,7 @@ PeerRoute Communicators::route(std::size_t local, std::int32_t peer) {
   ensure_usable();
   const NcclCommunicator* found = parent_for_messages();
   std::string pair = pair_key(locals_[local].rank, peer);
-  // On streams of their own the parent's messages are still one after the other: NCCL sees to it.
+  // Even on separate streams NCCL runs the parent's messages one after another.
   if (found != nullptr && policies_.stream_per_pair && policies_.eager_parent)
     return {found, found->comms[local], found->place_of(peer), stream(local, pair)};
   if (found == nullptr) found = find(pair);
@@ -258,8 +258,8 @@ void Communicators::ensure_usable() const {
                        "the first error was: " + why_aborted_, any_rank());
 }
 
-// Together with all other members: children first. Finalizing is what waits for the others, so it
-// is what the limit watches.
+// Collective over each communicator's members; children come first. Finalizing is the part that
+// waits for the other members, so the time limit applies to it.
 void Communicators::close_all() {
   for (auto communicator = communicators_.rbegin(); communicator != communicators_.rend();
        ++communicator) {

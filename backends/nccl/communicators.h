@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The registry of a job's communicators: which there are, how new ones are made, what stream each
+// The registry of a job's communicators: which ones exist, how new ones are made, which stream each
 // uses, and what happens when one fails.
 //
 // Communicators cost seconds and gigabytes, are made by all their ranks together, and on one GPU
-// must be used in one order on all ranks. From that, and from what went wrong in other registries,
-// follow the policies:
+// must be used in the same order on all ranks. These policies follow from that, and from known
+// failures of other registries:
 //
 //   parent      one communicator over all ranks, made at once (eager), so that nothing is made in
 //               the middle of a job, where ranks may disagree about the order. Exchanges use it.
-//   lent        the parent may be the caller's, with the caller's stream. It is used as our own is,
-//               but never closed, and aborted only where the caller asks for that.
-//   lookups     find what there is and never make anything. Only group() and connect() do,
-//               in the same order on all processes.
-//   groups      of collectives are split from the parent, without shared resources, all disjoint
-//               ones of a step in one split; where there is no parent, or NCCL is older than split,
-//               they get unique ids of their own.
-//   pairs       where there is no parent, exchanges fall back to communicators of two ranks, made
-//               in ascending order of (low, high) on all ranks, so that no two ranks wait for each
-//               other crosswise. One warning in all.
-//   streams     have keys of their own: communicators with the same stream key share a stream, and
-//               with it one launch order. By default all do.
-//   names       `--communicators` (core/traffic/communicator_policy.h) chooses among these, and
-//   says
-//               whether exchanges use the parent, and whether a group of all ranks becomes one.
+//   lent        the parent may be the caller's, with the caller's stream. It is used like our own,
+//               but never closed, and aborted only if the caller allows it.
+//   lookups     return what exists and never make anything. Only groups() and connect() make
+//               communicators, in the same order on all processes.
+//   groups      groups of collectives are split from the parent, without shared resources, all
+//               disjoint ones of a step in one split; without a parent, or with an NCCL older than
+//               split, each gets its own unique id.
+//   pairs       without a parent, exchanges fall back to communicators of two ranks, made in
+//               ascending order of (low, high) on all ranks, so that no two ranks wait for each
+//               other crosswise. One warning in total.
+//   streams     have their own keys: communicators with the same stream key share a stream, and
+//               thus one launch order. By default all share one.
+//   names       `--communicators` (core/traffic/communicator_policy.h) chooses among these
+//               policies; it decides whether exchanges use the parent, and whether a group of all
+//               ranks becomes the parent.
 //   failure     an asynchronous error, a time limit or a lost process aborts all communicators,
-//               because any of them may have kernels that wait for the lost one. After that every
-//               use throws the first reason.
+//               because any of them may have kernels that wait for the lost process. After that,
+//               every use throws the first reason.
 #pragma once
 
 #include <chrono>
@@ -51,12 +51,12 @@ using launch::Meeting;
 struct CommunicatorPolicies {
   bool eager_parent = true;
   bool split_from_parent = true;
-  bool stream_per_pair = false;     // pairs get streams of their own; what is issued on them is
-                                    // ordered with the main stream by events
-  bool parent_for_messages = true;  // exchanges use the parent where it is there
-  bool parent_on_use = false;       // a group of all ranks that is made is the parent
+  bool stream_per_pair = false;     // each pair gets its own stream; events order what is issued
+                                    // there with the main stream
+  bool parent_for_messages = true;  // exchanges use the parent if it exists
+  bool parent_on_use = false;       // a group of all ranks, once made, becomes the parent
 };
-// As the policy has it, with streams of their own for pairs where it makes communicators of them.
+// The policies that the name stands for; pairs get their own streams if exchanges use pairs.
 CommunicatorPolicies policies_of(CommunicatorPolicy policy);
 
 struct LocalRank {
@@ -71,7 +71,7 @@ struct NcclCommunicator {
   std::string key;         // "all", the members of a group ("0-3", "0,2"), or a pair ("1:4")
   std::string stream_key;  // "main", or the pair's key
   std::vector<std::int32_t> members;  // global ranks, in the communicator's order
-  std::vector<NcclComm> comms;        // per local rank; null where it is no member
+  std::vector<NcclComm> comms;        // per local rank; null if not a member
   std::int32_t place_of(std::int32_t rank) const;
 };
 
@@ -79,7 +79,7 @@ struct NcclCommunicator {
 struct PeerRoute {
   const NcclCommunicator* communicator;
   NcclComm comm;
-  int peer;  // in the communicator
+  int peer;  // its place in the communicator
   Stream stream;
 };
 
@@ -101,40 +101,41 @@ class Communicators {
   NcclApi& api() { return api_; }
   std::chrono::milliseconds limit() const { return limit_; }
 
-  // Null where it has not been made.
+  // Null if it has not been made.
   const NcclCommunicator* find(const std::string& key) const;
   std::size_t size() const { return communicators_.size(); }
   static std::string group_key(std::span<const std::int32_t> members);
   static std::string pair_key(std::int32_t a, std::int32_t b);
 
-  // The communicators of disjoint groups, made where they are not there yet.
+  // The communicators of disjoint groups; makes those that do not exist yet.
   std::vector<const NcclCommunicator*> groups(const std::vector<std::vector<std::int32_t>>& groups);
-  // Makes sure that all pairs (low, high), ascending, can exchange: nothing to do where the parent
-  // is there for it.
+  // Makes sure that all pairs (low, high), ascending, can exchange; does nothing if the parent
+  // serves exchanges.
   void connect(const std::vector<std::pair<std::int32_t, std::int32_t>>& pairs);
-  // Only what is cached: the pair must be connected.
+  // Never makes anything: the pair must already be connected.
   PeerRoute route(std::size_t local, std::int32_t peer);
-  // Over this communicator, of which both are members.
+  // Over this communicator; both ranks must be members.
   PeerRoute route(std::size_t local, std::int32_t peer, const NcclCommunicator& communicator);
   const NcclCommunicator& cached_group(const std::vector<std::int32_t>& members) const;
   Stream stream(std::size_t local, const std::string& stream_key);
 
-  // Runs `calls` between group start and end, then waits until no communicator is in progress any
-  // more. `what` names it in errors.
+  // Runs `calls` between group start and group end, then waits until no communicator is in
+  // progress. `what` names the group in errors.
   void group(const std::string& what, const std::function<void()>& calls);
-  // Throws unless the call went well or is in progress.
+  // Throws unless the call succeeded or is in progress.
   void checked(NcclResult result, const char* call, std::int32_t rank, NcclComm comm);
 
-  // Waits until done() holds; watches all communicators and processes meanwhile. `what` names what
-  // is waited for; asked only where the wait fails.
+  // Waits until done() holds, watching all communicators and processes. `what` names what is waited
+  // for; it is called only if the wait fails.
   void wait(const std::function<bool()>& done, const std::function<std::string()>& what);
-  // Throws what communicators and processes report by now. `what` names what is at hand.
+  // Throws any failure that communicators or processes report by now. `what` names the current
+  // work.
   void check(const std::string& what);
-  // Runs what talks to other processes: where that fails nothing can be used any more.
+  // Runs `body`, which talks to other processes; if it fails, nothing can be used any more.
   void together(const std::function<void()>& body);
-  // Aborts all, where that has not happened.
+  // Aborts all communicators, unless that has already happened.
   void give_up(const std::string& why) noexcept { abort_all(why); }
-  // Throws the reason where communicators have been aborted.
+  // Throws the reason if the communicators have been aborted.
   void ensure_usable() const;
   bool aborted() const { return !why_aborted_.empty(); }
 
@@ -146,7 +147,7 @@ class Communicators {
   }
   bool can_split(const std::vector<NcclCommunicator*>& fresh) const;
   void split(const std::vector<NcclCommunicator*>& children);
-  // Each with a unique id of its own, one after the other.
+  // One after the other, each with its own unique id.
   void make_each(const std::vector<NcclCommunicator*>& fresh);
   std::vector<NcclUniqueId> share_ids(const std::vector<NcclCommunicator*>& fresh);
   void init(NcclCommunicator& communicator, const NcclUniqueId& id);
@@ -159,8 +160,8 @@ class Communicators {
   const NcclCommunicator* parent_for_messages() const {
     return policies_.parent_for_messages ? find(kParentKey) : nullptr;
   }
-  // The parent, where these are its members in its order, or the group's own; null where there is
-  // neither.
+  // The parent if these are its members in its order, else the group's own communicator; null if
+  // neither exists.
   const NcclCommunicator* find_group(const std::vector<std::int32_t>& members) const;
   std::int32_t any_rank() const { return locals_.front().rank; }
 
@@ -172,13 +173,13 @@ class Communicators {
   std::chrono::milliseconds limit_;
   std::function<void(const std::string&)> warn_;
   std::optional<CallerCommunicator> caller_;
-  // In the order in which they were made; handles stay where they are.
+  // In the order in which they were made; a list, so that handles stay valid.
   std::list<NcclCommunicator> communicators_;
   std::map<std::string, NcclCommunicator*> by_key_;
   std::vector<std::map<std::string, Stream>> streams_;  // per local rank
   bool warned_ = false;
   std::string why_aborted_;
-  NcclComm no_child_ = nullptr;  // what a split names for ranks of no group
+  NcclComm no_child_ = nullptr;  // where a split stores the communicator of ranks in no group
 };
 
 }  // namespace reshard::backends::nccl

@@ -15,7 +15,7 @@
 namespace reshard::backends::nccl {
 namespace {
 
-// Far below the number of multiprocessors of any GPU that NCCL runs on.
+// Far below the number of multiprocessors of any GPU that NCCL supports.
 constexpr std::int32_t kBlocksPerGpu = 32;
 
 std::vector<LocalRank> locals_of(const Job& job) {
@@ -80,11 +80,11 @@ void NcclExecutor::refuse(const std::string& why) {
   communicators_->together([&] {
     launch::agree_on_plan(*job_.meeting, nullptr, fmt::format("rank {}: {}", job_.ranks[0], why));
   });
-  throw InputError(why);  // a single process has said so
+  throw InputError(why);  // only reached by a single process: otherwise agree_on_plan has thrown
 }
 
-// In the order of the plan, which is the same on all ranks. Those without a part take part in the
-// splits.
+// In the order of the plan's steps, which is the same on all ranks. Ranks without a part in the
+// plan still take part in the splits.
 void NcclExecutor::make_communicators(const Plan& plan) {
   std::set<std::pair<std::int32_t, std::int32_t>> pairs;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
@@ -106,7 +106,7 @@ bool NcclExecutor::folds_in_own_order(const Plan& plan) const {
   bool own = false;
   SchedulePolicy policy = schedule_policy(options_);
   for_each_collective(plan, [&](StepId, const CollectiveFacts& facts) {
-    // Two operands have one order.
+    // With two operands there is only one order.
     own = own || (facts.folds() && is_floating(facts.dtype) && facts.group_size > 2 &&
                   policy.native(facts));
   });
@@ -123,8 +123,8 @@ void allow_sharing(const launch::Placement& placement, int nccl_version,
   if (nccl_version < kNcclSharedGpu)
     throw InputError(fmt::format("NCCL: {} need NCCL {} or newer, found {}", what,
                                  version_text(kNcclSharedGpu), version_text(nccl_version)));
-  // All ranks' kernels must be on the GPU at the same time, or they wait for each other for ever:
-  // few thread blocks each, and a hardware queue for every stream.
+  // All ranks' kernels must be resident on the GPU at the same time, or they wait for each other
+  // for ever: so each gets few thread blocks, and every stream its own hardware queue.
   std::string blocks = std::to_string(std::max(1, kBlocksPerGpu / placement.most_on_one));
   std::array<std::array<const char*, 2>, 4> variables{{{"NCCL_MULTI_RANK_GPU_ENABLE", "1"},
                                                        {"NCCL_NVLS_ENABLE", "0"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs plans on GPUs, one rank each, carried by NCCL. Rank r of a plan is rank r of the job. A
-// process drives one rank, or the only process drives all ranks on its GPUs.
+// Runs plans on GPUs, one rank per GPU, over NCCL. Rank r of a plan is rank r of the job. A process
+// drives one rank, or a single process drives all ranks on its GPUs.
 //
 // Everything above the two thin interfaces (nccl_api.h, device.h) is here, so that tests run it on
 // machines without GPUs.
@@ -25,18 +25,18 @@
 
 namespace reshard::backends::nccl {
 
-// What an executor is made of.
+// Everything that an executor needs.
 struct Job {
   std::shared_ptr<NcclApi> api;
   std::vector<std::shared_ptr<Device>> devices;  // one per rank
   std::unique_ptr<Meeting> meeting = std::make_unique<Meeting>();
   std::int32_t world = 1;
-  std::vector<std::int32_t> ranks;    // of this process, ascending
-  std::int32_t ranks_per_device = 1;  // that share one GPU's memory, at most
+  std::vector<std::int32_t> ranks;    // those of this process, ascending
+  std::int32_t ranks_per_device = 1;  // the most ranks that share one GPU's memory
   std::chrono::milliseconds limit{300'000};
   bool declared_order = false;
-  bool over_parent = false;  // actions.h
-  // The communicator over all ranks, where it is there already.
+  bool over_parent = false;  // see ActionOptions in actions.h
+  // The communicator over all ranks, if it exists already.
   std::optional<CallerCommunicator> caller;
   CommunicatorPolicies policies = {};
   std::function<void(const std::string&)> warn = {};
@@ -44,25 +44,25 @@ struct Job {
 
 class NcclExecutor : public Executor {
  public:
-  // Makes the communicator over all ranks, and is collective, unless the caller's is used.
+  // Collective, as it makes the communicator over all ranks, unless the caller lends one.
   explicit NcclExecutor(Job job);
   ~NcclExecutor() override;
 
   std::string_view name() const override { return "nccl"; }
   Processes& processes() override { return *job_.meeting; }
-  // Collective. Plans are compared and memory is looked at on all processes before any takes some:
-  // either all go on or all throw the same InputError.
+  // Collective. Plans and free memory are compared on all processes before any allocates: either
+  // all go on, or all throw the same InputError.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override { return make_ready(plan, {}); }
-  // The same on shards, by tensor, that lie in the caller's memory, where the process drives one
-  // rank; neither fill nor take is needed then. What a rank finds wrong with its shards is told to
-  // all.
+  // The same for shards, by tensor, in the caller's memory; this process must drive exactly one
+  // rank. Do not call fill or take then. A problem that one rank finds with its shards is reported
+  // to all.
   std::unique_ptr<Prepared> prepare(const Plan& plan, std::span<const CallerShards> shards) {
     return make_ready(plan, shards);
   }
-  // Instead of prepare(), where this process cannot even ask for that: the others learn why. Throws
-  // what they do.
+  // Call instead of prepare() if this process cannot even call that: the other processes learn why.
+  // Throws the InputError that they throw.
   [[noreturn]] void refuse(const std::string& why);
-  // Of GPU memory that prepare would take beside these shards. Not collective.
+  // The GPU memory that prepare would allocate in addition to these shards. Not collective.
   std::int64_t needed_bytes(const Plan& plan, std::span<const CallerShards> shards);
   bool folds_in_own_order(const Plan& plan) const override;
 
@@ -78,9 +78,9 @@ class NcclExecutor : public Executor {
   std::unique_ptr<Communicators> communicators_;
 };
 
-// Where ranks share a GPU: NCCL from 2.30 on takes it when told so by environment variables, which
-// are set unless the user has set them, and a warning is due; with an older one InputError. To be
-// called before NCCL is first used.
+// Handles ranks that share a GPU. NCCL 2.30 and newer allow it when environment variables say so:
+// these are set through `set`, unless the user has set them, and a warning is given; an older NCCL
+// throws InputError. Call before NCCL is first used.
 void allow_sharing(const launch::Placement& placement, int nccl_version,
                    const launch::Environment& environment,
                    const std::function<void(const char*, const char*)>& set,

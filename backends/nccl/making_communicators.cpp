@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How communicators are made: the parent, groups, pairs; split off, or with ids of their own.
+// Makes communicators: the parent, groups and pairs; split from the parent, or with their own
+// unique ids.
 #include <algorithm>
 #include <cstring>
 
@@ -63,7 +64,7 @@ void Communicators::connect(const std::vector<std::pair<std::int32_t, std::int32
   }
   if (missing.empty()) return;
   if (can_split(missing)) {
-    // A rank may be in several pairs: one split each.
+    // A rank may be in several pairs, so each pair takes its own split.
     for (NcclCommunicator* pair : missing) split({pair});
     return;
   }
@@ -75,7 +76,7 @@ void Communicators::connect(const std::vector<std::pair<std::int32_t, std::int32
   make_each(missing);
 }
 
-// From a parent that is there, and not one of these.
+// True if the parent exists, is not one of `fresh`, and NCCL and the policies allow splits.
 bool Communicators::can_split(const std::vector<NcclCommunicator*>& fresh) const {
   const NcclCommunicator* parent = find(kParentKey);
   return parent != nullptr && std::find(fresh.begin(), fresh.end(), parent) == fresh.end() &&
@@ -113,8 +114,7 @@ void Communicators::make_each(const std::vector<NcclCommunicator*>& fresh) {
   for (std::size_t c = 0; c < fresh.size(); ++c) init(*fresh[c], ids[c]);
 }
 
-// The process that holds a communicator's first member makes its id; every process gets all of
-// them.
+// The process that holds a communicator's first member makes its id; every process gets all ids.
 std::vector<NcclUniqueId> Communicators::share_ids(const std::vector<NcclCommunicator*>& fresh) {
   std::vector<NcclUniqueId> ids(fresh.size());
   for (std::size_t c = 0; c < fresh.size(); ++c)
@@ -122,7 +122,7 @@ std::vector<NcclUniqueId> Communicators::share_ids(const std::vector<NcclCommuni
       checked(api_.get_unique_id(&ids[c]), "ncclGetUniqueId", fresh[c]->members.front(), nullptr);
   auto mine = std::as_writable_bytes(std::span(ids));
   std::vector<std::vector<std::byte>> all = meeting_.gather(mine);
-  // An id that a process did not make is zero there.
+  // An id that a process did not make is all zeros there.
   for (const std::vector<std::byte>& part : all) {
     RESHARD_CHECK(part.size() == mine.size(), "processes make different communicators");
     for (std::size_t b = 0; b < part.size(); ++b) mine[b] |= part[b];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of NCCL that this backend uses, call by call, behind one thin interface: the library
-// itself (nccl_library.h), or in tests a stand-in that checks how it is used.
+// The part of NCCL that this backend uses, call by call, behind a thin interface: either the
+// library itself (nccl_library.h), or in tests a stand-in that checks how it is used.
 //
 // Names, values and meanings are NCCL's own (nccl_library.cpp asserts the values); counts are
-// 64-bit. No header of NCCL or CUDA is needed here.
+// 64-bit. It needs no header of NCCL or CUDA.
 #pragma once
 
 #include <array>
@@ -44,27 +44,27 @@ struct NcclUniqueId {
   std::array<std::byte, 128> bytes{};
 };
 
-inline constexpr int kNcclOldest = 21400;     // communicators with a configuration
+inline constexpr int kNcclOldest = 21400;     // communicators take a configuration
 inline constexpr int kNcclSplit = 21800;      // ncclCommSplit
 inline constexpr int kNcclAllToAll = 22800;   // ncclAlltoAll
-inline constexpr int kNcclSharedGpu = 23000;  // several ranks on one GPU
+inline constexpr int kNcclSharedGpu = 23000;  // several ranks per GPU
 
 class NcclApi {
  public:
   virtual ~NcclApi() = default;
 
-  virtual int version() const = 0;  // 22809 is 2.28.9
+  virtual int version() const = 0;  // 22809 means 2.28.9
   virtual std::string error_text(NcclResult result) = 0;
   virtual std::string last_error(NcclComm comm) = 0;  // may be empty; comm may be null
 
-  // All communicators that are made here are non-blocking: calls that take one may answer
-  // InProgress, and async_error is asked until it no longer does.
+  // All communicators made here are non-blocking: calls that take one may return InProgress; poll
+  // async_error until it no longer does.
   virtual NcclResult get_unique_id(NcclUniqueId* id) = 0;
-  // For the current device. `comm` must stay where it is until the communicator is no longer in
-  // progress.
+  // For the current device. The object that `comm` points to must stay valid until the communicator
+  // is no longer in progress.
   virtual NcclResult init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank) = 0;
-  // Without sharing of resources. `child` stays null where the color is kNcclNoColor, and must stay
-  // where it is until the parent is no longer in progress.
+  // Shares no resources with the parent. *child stays null if the color is kNcclNoColor; it must
+  // stay valid until the parent is no longer in progress.
   virtual NcclResult split(NcclComm parent, int color, int key, NcclComm* child) = 0;
   virtual NcclResult finalize(NcclComm comm) = 0;
   virtual NcclResult destroy(NcclComm comm) = 0;
@@ -72,7 +72,7 @@ class NcclApi {
   virtual NcclResult async_error(NcclComm comm, NcclResult* state) = 0;
   virtual NcclResult count(NcclComm comm, int* count) = 0;
   virtual NcclResult user_rank(NcclComm comm, int* rank) = 0;
-  virtual NcclResult device(NcclComm comm, int* device) = 0;  // as CUDA numbers them
+  virtual NcclResult device(NcclComm comm, int* device) = 0;  // numbered as by CUDA
 
   virtual NcclResult group_start() = 0;
   virtual NcclResult group_end() = 0;
@@ -81,20 +81,20 @@ class NcclApi {
                           NcclComm comm, Stream stream) = 0;
   virtual NcclResult receive(std::byte* to, std::int64_t count, NcclType type, int peer,
                              NcclComm comm, Stream stream) = 0;
-  // `count` of one member's contribution.
+  // `count`: elements of one member's contribution.
   virtual NcclResult all_gather(const std::byte* from, std::byte* to, std::int64_t count,
                                 NcclType type, NcclComm comm, Stream stream) = 0;
-  // `count` of one member's result.
+  // `count`: elements of one member's result.
   virtual NcclResult reduce_scatter(const std::byte* from, std::byte* to, std::int64_t count,
                                     NcclType type, NcclOp op, NcclComm comm, Stream stream) = 0;
   virtual NcclResult all_reduce(const std::byte* from, std::byte* to, std::int64_t count,
                                 NcclType type, NcclOp op, NcclComm comm, Stream stream) = 0;
-  // `count` from one member to another; from kNcclAllToAll on.
+  // `count`: elements from one member to another. Needs NCCL kNcclAllToAll or newer.
   virtual NcclResult all_to_all(const std::byte* from, std::byte* to, std::int64_t count,
                                 NcclType type, NcclComm comm, Stream stream) = 0;
 };
 
-// "2.28.9".
+// 22809 -> "2.28.9".
 std::string version_text(int version);
 
 }  // namespace reshard::backends::nccl

@@ -19,7 +19,7 @@
 namespace reshard::backends::nccl {
 namespace {
 
-// nccl.h and the interface say the same.
+// Asserts that the interface has nccl.h's values.
 template <class A, class B>
 constexpr bool same(A a, B b) {
   return static_cast<int>(a) == static_cast<int>(b);
@@ -141,8 +141,9 @@ class NcclLibrary : public NcclApi {
                        fmt::format("not in {}{}", file_, version), -1);
   }
 
-  // What the user names; else what the system finds; else what lay beside nccl.h when this was
-  // built. Never closed: NCCL has threads of its own, and registers what runs at exit.
+  // Tries the file that the user names; else what the system finds, then the library found next to
+  // nccl.h when this was built. Never closed: NCCL has its own threads, and registers functions to
+  // run at exit.
   void open() {
     std::vector<std::string> files{"libnccl.so.2"};
 #ifdef RESHARD_NCCL_FILE
@@ -160,8 +161,8 @@ class NcclLibrary : public NcclApi {
     throw BackendError("system", fmt::format("dlopen(\"{}\")", files[0]), why, -1);
   }
 
-  // By the name that libraries of NCCL give themselves, wherever the file lies.
-  // RESHARD_NCCL_LIBRARY names another library that has NCCL in it.
+  // Finds the library by NCCL's soname, wherever the file is. RESHARD_NCCL_LIBRARY may name another
+  // library that contains NCCL.
   void find_loaded() {
     const char* named = std::getenv("RESHARD_NCCL_LIBRARY");
     file_ = named == nullptr ? "libnccl.so.2" : named;
@@ -196,8 +197,9 @@ class NcclLibrary : public NcclApi {
     find(all_to_all_, "ncclAlltoAll", kNcclAllToAll);
   }
 
-  // Non-blocking, nothing shared with a parent. NCCL takes the fields that `size` covers and its
-  // own defaults for the rest: an older library must not see what it does not know.
+  // Non-blocking, with nothing shared with a parent. NCCL reads the fields that `size` covers and
+  // uses its own defaults for the rest, so an older library must not be given fields that it does
+  // not know.
   ncclConfig_t configuration() const {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;

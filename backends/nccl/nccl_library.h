@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NCCL itself, opened when it is first asked for: a program built with this backend starts
-// everywhere, and can say why NCCL is not there.
+// The NCCL library itself, loaded when first needed: a program built with this backend starts on
+// any machine, and can say that NCCL is missing and why.
 //
-// $RESHARD_NCCL_LIBRARY names the file; without it the system's search finds libnccl.so.2. Streams
-// must be those of a CUDA device (a Stream is its cudaStream_t).
+// $RESHARD_NCCL_LIBRARY names the file; otherwise the system's search finds libnccl.so.2. Streams
+// must belong to a CUDA device (a Stream is its cudaStream_t).
 #pragma once
 
 #include <memory>
@@ -13,11 +13,11 @@
 
 namespace reshard::backends::nccl {
 
-// Throws BackendError where the library is not found, is older than kNcclOldest, or lacks a
-// function that its version should have.
+// Throws BackendError if the library is not found, is older than kNcclOldest, or lacks a function
+// that its version should have.
 std::unique_ptr<NcclApi> open_nccl();
-// The one that this process has loaded already: a communicator is of use to the library that made
-// it and to no other.
+// The library that this process has loaded already: a communicator is valid only for the library
+// that made it.
 std::unique_ptr<NcclApi> loaded_nccl();
 
 }  // namespace reshard::backends::nccl

@@ -29,19 +29,19 @@ Prepared::Prepared(const Plan& plan, Communicators& communicators, Meeting& meet
         ranks_.emplace_back(RankRun{locals[i], schedules_[i], RankMemory(schedules_[i], shards)});
     for (const Launch& launch : rank.schedule.launches)
       rank.memory.need_staging(staging_bytes(rank.memory, launch));
-    derive(rank);  // on made-up addresses: for the size of the tables
+    derive(rank);  // on placeholder addresses, for the size of the tables
   }
 }
 
 Prepared::~Prepared() {
   try {
-    // Memory and communicators are in use until then. A wait that fails aborts the communicators.
+    // Until then the run uses memory and communicators. A wait that fails aborts the communicators.
     if (under_way_ && !communicators_.aborted()) wait();
   } catch (const std::exception& error) {
     communicators_.give_up(error.what());
   }
   if (!communicators_.aborted()) return;
-  // The GPUs may not answer; freeing would wait for them.
+  // The GPUs may not respond; freeing memory would wait for them.
   for (RankRun& rank : ranks_) {
     rank.memory.abandon();
     rank.tables.abandon();
@@ -79,7 +79,7 @@ void Prepared::make_ready() {
   }
 }
 
-// Waits for what the rank's main stream holds.
+// Waits for the work given to the rank's main stream so far.
 void Prepared::finish(RankRun& rank, const std::string& what) {
   Event event = rank.events.front().get();
   device(rank).record(event, main(rank));
@@ -159,7 +159,7 @@ Timeline Prepared::timeline() const {
     for (std::size_t i = 0; i < rank.schedule.launches.size(); ++i) {
       std::int64_t end_ps = device(rank).elapsed_ps(rank.events[0].get(), rank.events[i + 1].get());
       auto step = static_cast<std::int32_t>(rank.schedule.launches[i].step);
-      // A step's launches are one span.
+      // All launches of a step form one span.
       if (i == 0 || timeline.spans.back().step != step)
         timeline.spans.push_back({OpId{0}, step, global, begin_ps, end_ps});
       timeline.spans.back().end_ps = end_ps;
@@ -190,9 +190,9 @@ void Prepared::issue(StepId step, const std::vector<RankRun*>& ranks) {
   for (RankRun* rank : ranks) device(*rank).record(rank->events[++rank->next].get(), main(*rank));
 }
 
-// One group of everything. Pairs with streams of their own take a group each, in ascending order
-// and each behind the one before: kernels of different communicators that wait for one another on
-// GPUs that cannot hold all of them at once would otherwise never end.
+// One group for everything. But pairs with their own streams take one group each, in ascending
+// order, each after the one before: otherwise kernels of different communicators could wait for one
+// another for ever on GPUs that cannot hold all of them at once.
 void Prepared::issue_round(StepId step, std::size_t action, const std::vector<RankRun*>& ranks) {
   std::set<Pair> apart;
   for (RankRun* rank : ranks)
@@ -241,7 +241,7 @@ void Prepared::order(const RankRun& rank, Stream earlier, Stream later) {
   device(rank).wait(later, reached);
 }
 
-// Sends and receives, peer by peer.
+// Interleaves sends and receives in ascending order of peer.
 void Prepared::issue_transfers(const Round& round, const RankRun& rank,
                                const NcclCommunicator* communicator,
                                const std::optional<Pair>& pair) {

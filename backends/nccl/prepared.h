@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan made ready on this process's GPUs: memory, tables and the actions of every rank, step by
+// A plan prepared on this process's GPUs: memory, tables and the actions of every rank, step by
 // step.
 //
-// A run issues everything without waiting: the steps in listed order, each rank's work on its one
-// stream, each round of all this process's ranks in one NCCL group. Stream order is then all the
-// order there is to keep, on every rank the same. Events between the steps give the times.
+// A run issues everything without waiting: the steps in listed order, all of a rank's work on its
+// one stream, and each round of all this process's ranks in one NCCL group. Stream order, the same
+// on every rank, is then the only order that matters. Events between the steps give the times.
 #pragma once
 
 #include <map>
@@ -25,23 +25,24 @@ namespace reshard::backends::nccl {
 
 class Prepared : public PreparedPlan {
  public:
-  // Takes nothing yet. `shards` by tensor; none: the rank's shards lie in memory of our own, which
-  // fill and take are for; else in the caller's, which must stay until this is gone.
+  // Allocates nothing yet. `shards` by tensor; if empty, the shards are in our own memory, and fill
+  // and take copy to and from it; else they are in the caller's memory, which must outlive this
+  // object.
   Prepared(const Plan& plan, Communicators& communicators, Meeting& meeting,
            const ActionOptions& options, std::span<const CallerShards> shards);
   ~Prepared() override;
 
-  // Of one local rank's GPU, tables included.
+  // The memory needed on one local rank's GPU, tables included.
   std::int64_t needed_bytes(std::size_t local) const;
-  // Allocates and uploads. All communicators that the plan needs are there.
+  // Allocates and uploads. All communicators that the plan needs must exist.
   void make_ready();
 
   void fill(const FillSource& fill, TensorId tensor) override;
   Timeline run() override;
   void take(const TakeDestination& take, TensorId tensor) override;
 
-  // The parts of a run. Gives all steps to the streams and returns; a later one begins where an
-  // earlier one ends.
+  // The two halves of a run. enqueue gives all steps to the streams and returns; if called again,
+  // the later run starts when the earlier one ends. wait waits for all of them.
   void enqueue();
   void wait();
 
@@ -51,10 +52,10 @@ class Prepared : public PreparedPlan {
     const RankSchedule& schedule;
     RankMemory memory;
     LaunchTables tables = {};
-    // By launch of the schedule.
+    // The next three are indexed by launch of the schedule.
     std::vector<std::vector<Action>> actions = {};
     std::vector<const NcclCommunicator*> communicator = {};  // of its collective
-    std::vector<EventOwner> events = {};                     // before the first, then after each
+    std::vector<EventOwner> events = {};                     // before the first launch, after each
     std::size_t next = 0;                                    // while launches are issued
   };
 
@@ -62,25 +63,25 @@ class Prepared : public PreparedPlan {
   Timeline timeline() const;
   Device& device(const RankRun& rank) const { return *communicators_.local(rank.local).device; }
   Stream main(const RankRun& rank) const { return communicators_.stream(rank.local, kMainStream); }
-  // The next launch of each, which are of one step.
+  // Issues the next launch of each of these ranks; all these launches belong to `step`.
   void issue(StepId step, const std::vector<RankRun*>& ranks);
   // Two global ranks, ascending.
   using Pair = std::pair<std::int32_t, std::int32_t>;
   void issue_round(StepId step, std::size_t action, const std::vector<RankRun*>& ranks);
-  // All of a round, or what one pair has in it.
+  // Issues all of a round, or only the transfers of one pair.
   void issue_group(StepId step, std::size_t action, const std::vector<RankRun*>& ranks,
                    const std::optional<Pair>& pair);
   void issue_transfers(const Round& round, const RankRun& rank,
                        const NcclCommunicator* communicator, const std::optional<Pair>& pair);
   void issue_native(const Native& native, std::int32_t rank, NcclComm comm, Stream stream);
-  // The pairs of a round that have streams of their own.
+  // The pairs of a round that have their own streams.
   std::set<Pair> pairs_apart(const Round& round, const RankRun& rank);
-  // Makes `later` wait for what `earlier` holds by now.
+  // Makes work on `later` wait for the work given to `earlier` so far.
   void order(const RankRun& rank, Stream earlier, Stream later);
   Event event_of(const RankRun& rank, Stream stream);
   void finish(RankRun& rank, const std::string& what);
   bool all_done() const;
-  // The first part that is not done, with whom it is, and over what.
+  // Describes the first step that is not done, its peers and its communicator.
   std::string unfinished() const;
   std::string partners(const RankRun& rank, std::size_t launch) const;
   void barrier();
@@ -90,8 +91,8 @@ class Prepared : public PreparedPlan {
   Meeting& meeting_;
   ActionOptions options_;
   std::vector<RankSchedule> schedules_;
-  std::vector<RankRun> ranks_;  // ascending; only those of the plan
-  bool under_way_ = false;      // enqueued and not waited for
+  std::vector<RankRun> ranks_;  // ascending; only those that take part in the plan
+  bool under_way_ = false;      // enqueued but not waited for
   std::map<std::pair<std::size_t, Stream>, EventOwner> stream_events_;
 };
 

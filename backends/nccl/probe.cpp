@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From what is on this machine and in this process's environment to an executor.
+// Builds an executor from what is on this machine and in this process's environment.
 #include <cstdlib>
 #include <exception>
 
@@ -40,7 +40,7 @@ std::unique_ptr<Executor> make(const BackendOptions& options) {
   job.declared_order = options.declared_order;
   job.policies = policies_of(options.communicators);
   job.warn = options.warn;
-  // First the meeting: a process that finds something missing can then tell the others.
+  // The meeting comes first, so that a process that finds something missing can tell the others.
   if (!alone)
     job.meeting =
         launch::meet(launch, launch::find_meeting_place(options, launch, environment), job.limit);

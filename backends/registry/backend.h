@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Backends by name: what carries plans out on real ranks. A new backend is one folder and one row
-// in registry.cpp.
+// The registry of backends by name; a backend runs plans on real ranks. A new backend is one folder
+// and one row in registry.cpp.
 //
-// Which rows are usable depends on what was there when reshard was built and on what is there now;
-// a row that is not says why, and how to get it.
+// Whether a backend is usable depends on what was found when reshard was built and on what this
+// machine has now. The status of an unusable one says why, and how to get it.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@
 namespace reshard::backends {
 
 struct BackendOptions : launch::JobOptions {
-  std::int64_t time_limit_s = 300;  // for any single wait on other ranks or on the device; then the
-                                    // run ends with a BackendError
+  std::int64_t time_limit_s = 300;  // for any single wait on other ranks or on the device; the run
+                                    // then ends with a BackendError
   int device =
       -1;  // GPU; -1: the local rank's, or all local GPUs where one process drives all ranks
-  // Fold in the order that the plan declares even where the library's own collective would do it in
-  // another, faster one.
+  // Fold in the order that the plan declares, even where the library's own collective would fold
+  // faster in another order.
   bool declared_order = false;
-  // Of the NCCL backend: which communicators there are, and when they are made.
+  // NCCL backend only: which communicators there are, and when they are made.
   CommunicatorPolicy communicators = CommunicatorPolicy::Eager;
-  // Called with one sentence, once for each different one.
+  // Called with one sentence per warning; never twice with the same sentence.
   std::function<void(const std::string&)> warn = {};
 };
 
 struct BackendStatus {
   bool usable = false;
-  std::string what;  // "Open MPI 4.1.4, mpirun at /usr/bin/mpirun"; why not, where it is not usable
+  std::string what;        // "Open MPI 4.1.4, mpirun at /usr/bin/mpirun"; if not usable, why not
   std::string how_to_get;  // a command or a sentence; empty where usable
 };
 
@@ -58,15 +58,15 @@ struct BackendRow {
   std::string_view name;
   std::string_view purpose;  // one line for --help and `doctor`
   BackendFacts facts;
-  // Looks; never throws, never ends the process, creates nothing that lasts.
+  // Only inspects the machine: never throws, never ends the process, creates nothing that lasts.
   BackendStatus (*probe)();
-  // One executor per process. Throws BackendError or InputError where the backend cannot be had.
+  // One executor per process. Throws BackendError or InputError if the backend is not available.
   std::unique_ptr<Executor> (*make)(const BackendOptions& options);
 };
 
 // mpi, cuda, nccl.
 std::span<const BackendRow> backends();
-// Throws InputError that lists the names.
+// Throws InputError listing the known names.
 const BackendRow& find_backend(std::string_view name);
 
 }  // namespace reshard::backends

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a shared module with the MPI backend holds. Modules and program are built together; the
-// version only catches files of two builds.
+// The interface of the shared modules that contain the MPI backend. Modules and program are built
+// together; the version check catches files from two different builds.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline constexpr std::int64_t kMpiModuleVersion = 1;
 struct MpiModule {
   std::int64_t version;
   std::string (*library)();                          // "Open MPI 4.1.4"; starts nothing
-  Executor* (*make)(const BackendOptions& options);  // the caller's to delete
+  Executor* (*make)(const BackendOptions& options);  // the caller must delete it
 };
 
 // The module's only symbol: `extern "C" const MpiModule* reshard_mpi_module()`.

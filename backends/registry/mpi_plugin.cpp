@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two implementations of MPI share nothing but names: a module is built against each that was
-// found, and the launcher says which one this process belongs to; without one it is Open MPI, or
-// the only one that is here. $RESHARD_MPI=openmpi|mpich decides by hand.
+// Two implementations of MPI share names but no ABI, so a module is built against each one that was
+// found. The launcher decides which one this process uses; without a launcher it is Open MPI, or
+// the only one installed. $RESHARD_MPI=openmpi|mpich overrides the choice.
 #include "backends/registry/mpi_plugin.h"
 
 #include <dlfcn.h>
@@ -25,14 +25,14 @@ namespace {
 struct Flavour {
   const char* name;  // in $RESHARD_MPI
   const char* file;
-  const char* library;  // opened for all to see: its own plugins look for its symbols
+  const char* library;  // opened RTLD_GLOBAL: its own plugins look up its symbols
   std::vector<const char*> launchers;
-  bool needs_launcher;  // Open MPI starts a daemon of its launcher's package even for a single
-                        // process, and ends the process where it cannot
-  const char *packages, *built;  // Debian's, to run and to build
+  bool needs_launcher;  // even for a single process, Open MPI starts a daemon that comes with its
+                        // launcher's package, and ends the process if it cannot
+  const char *packages, *built;  // Debian packages: to run, and to build
 };
 
-// What is missing, and what helps.
+// Says what is missing, and how to get it.
 struct Missing : InputError {
   Missing(const std::string& what, std::string how)
       : InputError(what), how_to_get(std::move(how)) {}
@@ -65,8 +65,8 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Where the module may lie: beside the program as built, beside it as installed, where the user
-// says.
+// Where the module is looked for: next to the program (build tree), in ../lib/reshard (installed),
+// and in $RESHARD_MODULE_DIR.
 std::vector<std::filesystem::path> folders() {
   std::vector<std::filesystem::path> out;
   std::error_code none;
@@ -80,7 +80,7 @@ std::vector<std::filesystem::path> folders() {
   return out;
 }
 
-// Empty where it is in none of them.
+// Empty if none of them has it.
 std::filesystem::path module_file(const Flavour& flavour) {
   for (const std::filesystem::path& folder : folders()) {
     std::error_code none;
@@ -105,7 +105,7 @@ const Flavour& wanted() {
 }
 
 const MpiModule& opened(const std::filesystem::path& path, const Flavour& flavour) {
-  // Kept for the life of the program. Where the library lies elsewhere the module itself says so.
+  // Never closed. If the library is elsewhere, loading the module reports what is missing.
   dlopen(flavour.library, RTLD_NOW | RTLD_GLOBAL);
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
@@ -130,7 +130,7 @@ const MpiModule& module_of(const Flavour& flavour) {
                             flavour.built));
 }
 
-// The launcher's path, or nothing.
+// The launcher's path, or an empty string.
 std::string launcher_of(const Flavour& flavour) {
   std::string path = environment("PATH");
   for (const char* launcher : flavour.launchers)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The MPI backend behind dlopen: the program itself does not need an MPI library to start, and
-// which MPI it meets is decided by who launched it.
+// The MPI backend, loaded with dlopen: the program starts without an MPI library, and the launcher
+// decides which MPI is loaded.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace reshard::backends {
 
-// Rows of the registry.
+// The functions of the "mpi" row in registry.cpp.
 BackendStatus probe_mpi();
 std::unique_ptr<Executor> make_mpi(const BackendOptions& options);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The table of backends, one row each.
 #include "backends/registry/backend.h"
 #if RESHARD_HAS_CUDA
 #include "backends/cuda/backend.h"
@@ -15,7 +16,7 @@
 namespace reshard::backends {
 namespace {
 
-// A backend that was left out when reshard was built.
+// The `make` of a backend that was left out when reshard was built.
 [[maybe_unused]] std::unique_ptr<Executor> refuse(const char* why) { throw InputError(why); }
 
 #define RESHARD_ABSENT(what, how) \

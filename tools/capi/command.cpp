@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command line from C.
+// The C API: the command line.
 #include <fmt/ranges.h>
 
 #include "tools/capi/guard.h"

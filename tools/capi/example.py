@@ -25,8 +25,8 @@ EXCHANGE = 2
 
 
 class Struct(c.Structure):
-    """Every struct begins with its size, so that library and caller may differ in
-    version."""
+    """Every struct begins with its size, so that the library and its caller may be of different
+    versions."""
 
     def __init__(self, **fields):
         super().__init__(struct_size=c.sizeof(type(self)), **fields)

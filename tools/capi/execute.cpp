@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: a rank's program over the caller's exchange function and buffers; and a plan for all
-// its ranks. There every rank's memory is within reach, so nothing is packed or sent: boxes are
-// copied and folded from where they lie by the store, which is how `reshard simulate` moves data.
+// The C API: runs a rank's program over the caller's exchange function and buffers, and runs a plan
+// for all its ranks. The latter can reach every rank's memory, so nothing is packed or sent: the
+// store, which also moves the data of `reshard simulate`, copies and folds boxes in place.
 #include <vector>
 
 #include "sim/store/store.h"
@@ -16,7 +16,7 @@ using namespace reshard::capi;
 
 namespace {
 
-// All ranks', as the caller has them: rank by rank.
+// Checks the shards of all ranks, rank by rank.
 void check(const Plan& plan, const std::vector<CallerShards>& shards) {
   std::vector<LentMemory> all;
   std::size_t tensors = plan.tensors.size();

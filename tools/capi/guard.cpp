@@ -13,11 +13,11 @@
 namespace reshard::capi {
 namespace {
 
-// Plain memory, so that keeping a text cannot fail and a thread's end costs nothing; longer texts
-// are cut.
+// Plain memory, so that storing a text cannot fail and the end of a thread costs nothing; longer
+// texts are truncated.
 thread_local std::array<char, 4096> last_error{};
 
-// UTF-8, whatever a caller's text within it was.
+// Stores valid UTF-8, whatever text of a caller `what` contains.
 std::int32_t fail(std::int32_t code, std::string_view what) noexcept {
   std::size_t length = 0;
   while (!what.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The edge of the C API: exceptions become codes and a text, structs of any version become ours,
-// null pointers become input errors.
+// The boundary of the C API: exceptions become a code and a text, structs of any version are
+// converted to and from ours, and null pointers become input errors.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace reshard::capi {
 
-// A check that was asked for did not hold; `what` says which.
+// A check that the caller asked for did not hold; `what` says which.
 struct NotHeld : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Of the exception being handled: keeps its text for last_error_text and gives its code. Neither
-// allocates nor throws.
+// Call while handling an exception: keeps its text for last_error_text and returns its code.
+// Neither allocates nor throws.
 std::int32_t code_of_current_exception() noexcept;
 
-// Of this thread's last failure; "" before the first.
+// The text of this thread's last failure; "" before the first.
 const char* last_error_text() noexcept;
 
 // Runs the body of an API function.
@@ -47,19 +47,19 @@ inline std::string text_of(const char* text) {
   return text == nullptr ? std::string() : std::string(text);
 }
 
-// No struct will ever be larger: a larger struct_size was never set.
+// No struct will ever be larger than this, so a larger struct_size was never initialized.
 inline constexpr std::uint32_t kMaxStructSize = 4096;
 
-// Throws InputError unless the caller's struct is at least as large as version 1's, `least`.
+// Throws InputError unless the caller's struct is at least `least` bytes, the size in version 1.
 void require_struct_size(std::uint32_t size, std::size_t least, const char* name);
 
-// Kept for later versions, which must be able to tell that a caller set it.
+// For fields reserved for later versions, which must be able to tell that a caller set them.
 inline void require_zero(std::uint32_t reserved, const char* name) {
   if (reserved != 0)
     throw InputError(std::string(name) + ": expected 0, found " + std::to_string(reserved));
 }
 
-// Of version 1, where a struct has grown since.
+// The size in version 1, for structs that have grown since.
 template <class T>
 inline constexpr std::size_t kLeastSize = sizeof(T);
 template <>
@@ -72,8 +72,7 @@ inline constexpr std::size_t kLeastSize<reshard_buffer> = offsetof(reshard_buffe
 template <>
 inline constexpr std::size_t kLeastSize<reshard_operation> = offsetof(reshard_operation, input_dim);
 
-// The caller's struct as ours: fields that it does not have are 0, fields that we do not know must
-// be 0.
+// The caller's struct as ours: fields missing from it are 0; fields that we do not know must be 0.
 template <class T>
 T taken(const T* from, const char* name, std::size_t least = kLeastSize<T>) {
   std::uint32_t size = given(from, name).struct_size;
@@ -88,7 +87,7 @@ T taken(const T* from, const char* name, std::size_t least = kLeastSize<T>) {
   return out;
 }
 
-// Our result in the caller's struct: fields that we do not know are set to 0.
+// Writes our result to the caller's struct; fields that we do not know are set to 0.
 template <class T>
 void give(T value, T* to, const char* name, std::size_t least = kLeastSize<T>) {
   std::uint32_t size = given(to, name).struct_size;
@@ -98,10 +97,10 @@ void give(T value, T* to, const char* name, std::size_t least = kLeastSize<T>) {
   std::memcpy(to, &value, size < sizeof(T) ? size : sizeof(T));
 }
 
-// A copy of the text, which reshard_text_free takes back.
+// Stores a copy of the text, to be freed with reshard_text_free.
 void give_text(const std::string& from, char** text, std::int64_t* text_bytes);
 
-// `index` as a position among `count`.
+// `index` if it is below `count`; else throws InputError.
 std::size_t checked_index(std::int64_t index, std::size_t count, const char* name);
 
 }  // namespace reshard::capi

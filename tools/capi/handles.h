@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What stands behind the handles of the C API. All are immutable once made.
+// The objects that the handles of the C API point to. All are immutable once made.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct reshard_plan {
   explicit reshard_plan(const reshard::sim::Study& of)
       : study(of), plan(of.shared_plan()), request_text(requests_text(*plan)) {}
 
-  // Copied where more shall be found out: threads may share a handle.
+  // Copied when more has to be computed, as threads may share a handle.
   const reshard::sim::Study study;
   const std::shared_ptr<const reshard::Plan> plan;
   const std::string request_text;
@@ -37,25 +37,26 @@ struct reshard_program {
                   std::int64_t alignment);
 
   std::shared_ptr<const reshard::Plan> plan;
-  // As the caller sees it, one operation per step, and where its temporaries lie.
+  // The program as the caller sees it, one operation per step, and the layout of its temporaries.
   reshard::RankSchedule schedule;
   reshard::TemporaryLayout temporaries;
-  // Per operation: global ranks of its group; empty where it is no collective.
+  // Per operation: the global ranks of its group; empty unless it is a collective.
   std::vector<std::vector<std::int32_t>> groups;
-  // As it is run here: collectives are messages, and operands of folds have scratch.
+  // The program as this library runs it: collectives become messages, and operands of folds get
+  // scratch memory.
   reshard::RankSchedule messages;
   reshard::TemporaryLayout scratch;
 };
 
 namespace reshard::capi {
 
-// The slot of a global rank. Throws InputError where the plan does not have it.
+// The slot of a global rank. Throws InputError if the plan does not have that rank.
 Slot slot_of(const Plan& plan, std::int32_t rank);
 
-// 0 where tensors differ.
+// 0 if the tensors' element sizes differ.
 std::int32_t element_bytes_of(const Plan& plan);
 
-// Fills the fields that plan and rank determine; arena_offset -1.
+// Fills the fields that plan and rank determine; sets arena_offset to -1.
 reshard_buffer buffer_of(const Plan& plan, Slot slot, std::int32_t buffer);
 
 }  // namespace reshard::capi

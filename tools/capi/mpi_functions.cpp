@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API on a caller's MPI communicator.
+// The C API: plans on a caller's MPI communicator.
 #include <memory>
 #include <vector>
 

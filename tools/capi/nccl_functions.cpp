@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API on a caller's NCCL communicator.
+// The C API: plans on a caller's NCCL communicator.
 #include <memory>
 #include <tuple>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: what the library is, what a plan costs and what each rank holds.
+// The C API: the library's version, what a plan costs and what each rank holds.
 #include <algorithm>
 #include <cstring>
 

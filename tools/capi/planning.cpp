@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API from texts to proved plans.
+// The C API: from texts to proved plans.
 #include <cstdlib>
 
 #include "core/layout/request.h"
@@ -18,7 +18,7 @@ namespace {
 
 using TopologyRef = std::shared_ptr<const Topology>;
 
-// The caller's topology, which must hold the ranks, or the default that does.
+// The caller's topology, which must have all the ranks, or a default that has.
 TopologyRef topology_of(const reshard_topology* topology, Rank last) {
   std::int64_t highest = to_int(last);
   if (topology == nullptr)

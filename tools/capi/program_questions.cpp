@@ -24,7 +24,7 @@ constexpr std::int64_t kDefaultAlignment = 256;
 
 void copy_dims(const DimVector& from, std::int64_t* to) { std::copy(from.begin(), from.end(), to); }
 
-// One operation with all that its queries need.
+// One operation, with everything that its queries need.
 struct Operation {
   const reshard_program& handle;
   std::size_t index;
@@ -35,7 +35,7 @@ struct Operation {
         index(checked_index(of, handle.schedule.launches.size(), "operation")),
         launch(handle.schedule.launches[index]) {}
 
-  // Throws where the operation is of another kind.
+  // Throws InputError if the operation is of another kind.
   template <class Work>
   const Work& work(const char* expected, bool suits = true) const {
     const auto* found = std::get_if<Work>(&launch.work);
@@ -101,7 +101,7 @@ void describe(const Operation& operation, const NativeCollective& work, reshard_
   out.divisor = work.divisor;
 }
 
-// Sends first, then receives.
+// Numbered with sends first, then receives.
 const Messages::PeerMessage& message_of(const Messages& work, std::int32_t message) {
   std::size_t at = checked_index(message, work.sends.size() + work.receives.size(), "message");
   return at < work.sends.size() ? work.sends[at] : work.receives[at - work.sends.size()];
@@ -131,7 +131,7 @@ reshard_program::reshard_program(std::shared_ptr<const Plan> of, Slot slot, std:
       schedule(std::move(rank_schedules(*plan, std::span(&slot, 1), {}).front())),
       messages(std::move(
           checked_schedules(*plan, std::span(&slot, 1), no_native_collectives()).front())) {
-  // An element at an aligned offset must be aligned itself.
+  // An element at an aligned offset must itself be aligned.
   for (const LocalBuffer& buffer : schedule.buffers)
     alignment = std::max(alignment, size_bytes(buffer.dtype));
   temporaries = lay_out_temporaries(temporary_lives(schedule), alignment);

@@ -3,24 +3,23 @@
  * reshard from C: plan a redistribution, ask what one rank does, run it over your own communicator
  * and buffers.
  *
- * Errors. Functions return RESHARD_OK or the exit code that the program `reshard` would end with;
- * reshard_last_error() says in one sentence what was wrong with the last failed call of this
- * thread. No argument crashes the library except a pointer that points nowhere. Results are written
- * only where a call succeeds.
+ * Errors. Functions return RESHARD_OK or the exit code with which the program `reshard` would end;
+ * reshard_last_error() says in one sentence why this thread's last failed call failed. No argument
+ * crashes the library except an invalid pointer. Results are written only if a call succeeds.
  *
- * Structs. Each begins with `struct_size`, which the caller sets to sizeof the struct as it was
- * compiled (results too, before the call), so that later versions can add fields at the end. Fields
- * of a request struct that are not used must be 0; RESHARD_INIT does both.
+ * Structs. Each begins with `struct_size`, which the caller sets to the sizeof that it was compiled
+ * with (before the call, in results too), so that later versions can add fields at the end. Unused
+ * fields of a struct that is passed in must be 0; RESHARD_INIT does both.
  *
- * Handles are made by *_create and *_parse, never change, may be used by several threads at once,
- * and are given back by *_free (which take NULL). A program keeps its plan: handles may be freed in
- * any order.
+ * Handles are made by the *_create, *_parse and *_join functions and freed by *_free, which accept
+ * NULL. They never change, and several threads may use one at once. A program keeps its plan alive,
+ * so handles may be freed in any order.
  *
- * Words: a *rank* is numbered globally. A *buffer* is 0 the source shard, 1 the destination shard,
- * 2 and above temporaries of the plan; local, dense, row-major. A scalar has the shape (1). The
- * rest stands in README.md beside this file. */
+ * Terms: a *rank* is numbered globally. A *buffer* is the source shard (0), the destination shard
+ * (1) or a temporary of the plan (2 and above); it is local, dense and row-major. A scalar has the
+ * shape (1). README.md in this folder explains the rest. */
 #pragma once
-#ifndef RESHARD_RESHARD_H /* the same header from two places, as in a build tree and installed */
+#ifndef RESHARD_RESHARD_H /* guards against two copies, as in a build tree and installed */
 #define RESHARD_RESHARD_H
 
 #include <stdint.h>
@@ -35,7 +34,7 @@ extern "C" {
 #define RESHARD_API
 #endif
 
-/* Grows when something is added; nothing is ever taken away under one SOVERSION. */
+/* Grows when something is added; nothing is ever removed under one SOVERSION. */
 #define RESHARD_API_VERSION 1
 
 #define RESHARD_MAX_DIMS 8
@@ -50,17 +49,17 @@ extern "C" {
 
 enum {
   RESHARD_OK = 0,
-  RESHARD_FINDINGS = 1,      /* a check that was asked for did not hold; reshard_command alone */
+  RESHARD_FINDINGS = 1,      /* a check that was asked for did not hold; reshard_command only */
   RESHARD_INPUT_ERROR = 2,   /* an argument, text or limit is wrong or cannot be met */
-  RESHARD_CHECK_FAILURE = 3, /* a bug of reshard */
+  RESHARD_CHECK_FAILURE = 3, /* a bug in reshard */
   RESHARD_BACKEND_ERROR = 4  /* the system, MPI, or the caller's exchange function failed */
 };
 
-/* RESHARD_API_VERSION of the library that runs. */
+/* The RESHARD_API_VERSION of the loaded library. */
 RESHARD_API int32_t reshard_api_version(void);
 /* "0.1.0". */
 RESHARD_API const char* reshard_version(void);
-/* Of this thread's last failed call; "" where none has failed. Valid until the thread's next
+/* The text of this thread's last failed call; "" if none has failed. Valid until the thread's next
  * call. */
 RESHARD_API const char* reshard_last_error(void);
 
@@ -69,7 +68,7 @@ RESHARD_API const char* reshard_last_error(void);
 typedef struct reshard_request reshard_request;
 typedef struct reshard_topology reshard_topology;
 
-/* The texts of the command line; NULL stands for an option that is not given. */
+/* The texts of the command line's options; NULL: the option is not given. */
 typedef struct reshard_request_texts {
   uint32_t struct_size;
   uint32_t reserved;
@@ -89,7 +88,7 @@ RESHARD_API void reshard_request_free(reshard_request* request);
 
 /* A preset ("dgx-h100"), a preset with a count ("dgx-h100:4"), or the path of a topology file. */
 RESHARD_API int32_t reshard_topology_create(const char* name, reshard_topology** topology);
-/* The text of a topology file; `count` is the number behind "NAME:", 0 for none. */
+/* Parses the text of a topology file; `count` is the count in "NAME:COUNT", or 0 for none. */
 RESHARD_API int32_t reshard_topology_parse(const char* text, int64_t count,
                                            reshard_topology** topology);
 RESHARD_API void reshard_topology_free(reshard_topology* topology);
@@ -102,7 +101,7 @@ typedef struct reshard_plan_options {
   uint32_t struct_size;
   uint32_t reserved;
   const char* planner;        /* NULL: "auto" */
-  int64_t memory_limit_bytes; /* most bytes that a rank may hold at once; 0: none */
+  int64_t memory_limit_bytes; /* the most bytes that a rank may hold at once; 0: no limit */
 } reshard_plan_options;
 
 /* Plans and proves. `topology` NULL: dgx-h100 with as many nodes as the ranks need; `options` NULL:
@@ -110,24 +109,24 @@ typedef struct reshard_plan_options {
 RESHARD_API int32_t reshard_plan_create(const reshard_request* request,
                                         const reshard_topology* topology,
                                         const reshard_plan_options* options, reshard_plan** plan);
-/* Reads and proves a plan's text. A plan that the proof refutes is an input error that says why. */
+/* Reads and proves a plan's text. If the proof fails, returns an input error that says why. */
 RESHARD_API int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** plan);
 RESHARD_API void reshard_plan_free(reshard_plan* plan);
-/* One plan of all the tensors of `count` plans, which stay independent: the steps of the first,
- * then those of the second and so on. The plans stay the caller's. */
+/* Joins `count` plans into one plan of all their tensors, which stay independent: the steps of the
+ * first plan, then those of the second, and so on. The caller still owns the given plans. */
 RESHARD_API int32_t reshard_plan_join(const reshard_plan* const* plans, int32_t count,
                                       reshard_plan** plan);
-/* The plan's text, which parse reads back to an equal plan; give it back with reshard_text_free. */
+/* The plan's text, which parse reads back to an equal plan. Free it with reshard_text_free. */
 RESHARD_API int32_t reshard_plan_write(const reshard_plan* plan, char** text, int64_t* text_bytes);
 RESHARD_API void reshard_text_free(char* text);
 
-/* Ranks that run a plan over a transport of their own (reshard_execute) must have the same plan:
- * programs of two would exchange wrong bytes. `digest`: memory for 33 characters, 32 hexadecimal
- * digits and an end, the same for equal plans and no others. Compare them before the first run. */
+/* Ranks that run a plan over their own transport (reshard_execute) must have the same plan:
+ * programs of two different plans would exchange wrong bytes. Compare digests before the first run.
+ * `digest`: memory for 33 characters, 32 hexadecimal digits and the terminating NUL; equal for
+ * equal plans only. */
 RESHARD_API int32_t reshard_plan_get_digest(const reshard_plan* plan, char* digest);
-/* In what the plan differs from another one, of which this is the text: "destination placements
- * R, where the other one has S(1)"; empty where they are equal. Give it back with
- * reshard_text_free. */
+/* How the plan differs from the plan with this text: "destination placements R, where the other one
+ * has S(1)"; empty if they are equal. Free it with reshard_text_free. */
 RESHARD_API int32_t reshard_plan_compare(const reshard_plan* plan, const char* text,
                                          int64_t text_bytes, char** difference,
                                          int64_t* difference_bytes);
@@ -135,25 +134,25 @@ RESHARD_API int32_t reshard_plan_compare(const reshard_plan* plan, const char* t
 typedef struct reshard_plan_facts {
   uint32_t struct_size;
   int32_t rank_count;   /* ranks of source and destination together */
-  int32_t buffer_count; /* source and destination of every tensor in turn, then temporaries */
+  int32_t buffer_count; /* source and destination of each tensor in turn, then temporaries */
   int32_t step_count;
-  int32_t dims;               /* of every buffer; at least 1 */
-  int32_t element_bytes;      /* 0 where the plan has tensors of several sizes of elements */
-  int64_t peak_bytes_max;     /* source, destination and live temporaries of the fullest rank */
+  int32_t dims;               /* the same for every buffer; at least 1 */
+  int32_t element_bytes;      /* 0 if the tensors' element sizes differ */
+  int64_t peak_bytes_max;     /* source, destination and live temporaries on the fullest rank */
   int64_t received_bytes_max; /* from other ranks, padding included */
   int64_t received_bytes_total;
-  int64_t padding_bytes_total; /* of that: filled zeros */
+  int64_t padding_bytes_total; /* the part of received_bytes_total that is zero padding */
   int32_t tensor_count;
   int32_t reserved;
 } reshard_plan_facts;
 
 RESHARD_API int32_t reshard_plan_get_facts(const reshard_plan* plan, reshard_plan_facts* facts);
-/* "p2p"; what `auto` took. Valid as long as the plan; "" for NULL. */
+/* "p2p"; for `auto`, the planner that it chose. Valid as long as the plan; "" for NULL. */
 RESHARD_API const char* reshard_plan_planner(const reshard_plan* plan);
-/* "bf16[8192,8192] S(0)R on 2x4 -> RS(1)"; of several tensors "...; ...". Valid as long as the
+/* "bf16[8192,8192] S(0)R on 2x4 -> RS(1)"; for several tensors "...; ...". Valid as long as the
  * plan; "" for NULL. */
 RESHARD_API const char* reshard_plan_request(const reshard_plan* plan);
-/* Proves the plan once more: every destination element holds exactly what the request asks for. */
+/* Proves the plan again: every destination element holds exactly what the request asks for. */
 RESHARD_API int32_t reshard_plan_prove(const reshard_plan* plan);
 
 /* The index-th of the plan's ranks, ascending. */
@@ -162,8 +161,8 @@ RESHARD_API int32_t reshard_plan_get_rank(const reshard_plan* plan, int32_t inde
 typedef struct reshard_rank_bytes {
   uint32_t struct_size;
   uint32_t reserved;
-  int64_t source_bytes;      /* of all tensors; 0 where the rank has no source shard */
-  int64_t destination_bytes; /* of all tensors; 0 where the rank has no destination shard */
+  int64_t source_bytes;      /* of all tensors; 0 if the rank has no source shard */
+  int64_t destination_bytes; /* of all tensors; 0 if the rank has no destination shard */
   int64_t peak_bytes;
   int64_t received_bytes;
 } reshard_rank_bytes;
@@ -173,9 +172,9 @@ RESHARD_API int32_t reshard_plan_get_rank_bytes(const reshard_plan* plan, int32_
 
 typedef struct reshard_buffer {
   uint32_t struct_size;
-  int32_t exists; /* 0: this rank does not have it; the rest is 0 */
+  int32_t exists; /* 0: this rank does not have the buffer, and the rest is 0 */
   int64_t bytes;
-  int64_t arena_offset; /* bytes; where a temporary lies in the arena; -1: it is no temporary, no
+  int64_t arena_offset; /* bytes; where a temporary is in the arena; -1: it is not a temporary, no
                            step of the rank uses it, or no program was asked */
   int64_t shape[RESHARD_MAX_DIMS];
   int32_t tensor;
@@ -188,12 +187,12 @@ RESHARD_API int32_t reshard_plan_get_buffer(const reshard_plan* plan, int32_t ra
 typedef struct reshard_times {
   uint32_t struct_size;
   uint32_t reserved;
-  int64_t time_ps;  /* simulated, alone on the topology, by its own transport: of all presets NCCL,
-                       of a topology that names none links alone */
-  int64_t bound_ps; /* the least time that the topology allows any plan: the greatest of the five
-                       below; of several tensors that of the one with the greatest */
+  int64_t time_ps;  /* simulated, alone on the topology, with the topology's own transport: NCCL for
+                       all presets, links alone if the topology names none */
+  int64_t bound_ps; /* a lower bound for any plan on the topology: the greatest of the five below;
+                       with several tensors, those of the tensor with the greatest */
   int64_t cut_ps, volume_ps, latency_ps;
-  int64_t price_ps, holder_ps; /* 0 where they have nothing to say */
+  int64_t price_ps, holder_ps; /* 0 if they do not apply */
 } reshard_times;
 
 /* `topology` as in reshard_plan_create. */
@@ -202,10 +201,10 @@ RESHARD_API int32_t reshard_plan_get_times(const reshard_plan* plan,
 
 /* ---- The command line ---- */
 
-/* What `reshard ARGUMENTS` prints, for plan, simulate, replay, sweep, calibrate and topo: tables,
- * or JSON (tools/json-schemas.md) with "--json". Files are read and written as the options say.
- * Fails with the program's exit codes, RESHARD_FINDINGS among them: then the text is given all the
- * same. Give it back with reshard_text_free. */
+/* Runs `reshard ARGUMENTS` and returns what it prints: tables, or JSON (tools/json-schemas.md) with
+ * "--json". For plan, simulate, replay, sweep, calibrate, topo, compare and ops. Reads and writes
+ * the files that the options name. Fails with the program's exit codes; with RESHARD_FINDINGS the
+ * text is returned nevertheless. Free it with reshard_text_free. */
 RESHARD_API int32_t reshard_command(const char* const* arguments, int32_t count, char** text,
                                     int64_t* text_bytes);
 
@@ -213,8 +212,8 @@ RESHARD_API int32_t reshard_command(const char* const* arguments, int32_t count,
 
 typedef struct reshard_program reshard_program;
 
-/* What the rank does, in order. Temporaries are laid out in one arena, their offsets multiples of
- * `alignment` (a power of two; 0: 256). */
+/* The operations of one rank, in order. Temporaries are laid out in one arena, at offsets that are
+ * multiples of `alignment` (a power of two; 0: 256). */
 RESHARD_API int32_t reshard_program_create(const reshard_plan* plan, int32_t rank,
                                            int64_t alignment, reshard_program** program);
 RESHARD_API void reshard_program_free(reshard_program* program);
@@ -231,14 +230,14 @@ typedef struct reshard_program_facts {
 
 RESHARD_API int32_t reshard_program_get_facts(const reshard_program* program,
                                               reshard_program_facts* facts);
-/* With arena_offset. */
+/* Like reshard_plan_get_buffer, and also sets arena_offset. */
 RESHARD_API int32_t reshard_program_get_buffer(const reshard_program* program, int32_t buffer,
                                                reshard_buffer* result);
 
 enum {
-  RESHARD_COPY = 0,     /* boxes to equal boxes, on this rank:          part_count moves */
-  RESHARD_FILL = 1,     /* boxes set to zero:                           part_count boxes */
-  RESHARD_EXCHANGE = 2, /* messages, all in flight at once:             part_count messages */
+  RESHARD_COPY = 0,     /* copies boxes to equal boxes on this rank:     part_count moves */
+  RESHARD_FILL = 1,     /* sets boxes to zero:                           part_count boxes */
+  RESHARD_EXCHANGE = 2, /* messages, all in flight at once:              part_count messages */
   RESHARD_REDUCE = 3,   /* box = (operand 0 op operand 1 ...) / divisor: part_count folds */
   RESHARD_ALL_GATHER = 4,
   RESHARD_REDUCE_SCATTER = 5,
@@ -256,24 +255,25 @@ enum {
   RESHARD_BXOR = 7
 };
 
-/* Operations may run in listed order, or each as soon as those in `after` are done; then
- * temporaries must not share the arena. A collective works on a box of a buffer, mostly all of it;
- * a box that is cut lies in n equal blocks along `*_dim`, before which its extents are 1. Folds are
- * taken in the order of `group`, rounded after every operation, divided once. */
+/* Operations may run in listed order, or each as soon as those in `after` are done; in the latter
+ * case temporaries must not share the arena. A collective works on a box of a buffer, usually the
+ * whole buffer. A box with a part per member has n equal blocks along `*_dim`, and its extents
+ * before that dim are 1. Folds go in the order of `group`, round after every operation, and divide
+ * once at the end. */
 typedef struct reshard_operation {
   uint32_t struct_size;
   int32_t kind;
-  int32_t step; /* of the plan: the same number on all ranks */
+  int32_t step; /* of the plan; the same number on all ranks */
   int32_t part_count;
   int32_t after_count;
-  int32_t reduce_op;    /* reduce, reduce_scatter, all_reduce */
-  int64_t divisor;      /* of the same; 1: none */
-  const int32_t* after; /* operations of this program that must be done before, ascending; valid as
+  int32_t reduce_op;    /* of reduce, reduce_scatter and all_reduce */
+  int64_t divisor;      /* of the same kinds; 1: none */
+  const int32_t* after; /* operations of this program that must be done first, ascending; valid as
                            long as the program */
-  /* Collectives: */
+  /* Collectives only: */
   const int32_t* group; /* ranks in order; valid as long as the program */
   int32_t group_size;
-  int32_t member;                    /* this rank's place in the group */
+  int32_t member;                    /* this rank's index in the group */
   int32_t input, output;             /* buffers */
   int64_t input_bytes, output_bytes; /* of the boxes */
   int32_t input_dim, output_dim;
@@ -289,15 +289,15 @@ typedef struct reshard_message {
   int32_t receives; /* 0: this rank sends, 1: it receives */
   int32_t peer;     /* rank */
   int32_t move_count;
-  int64_t bytes; /* all moves, one after the other, each dense row-major */
+  int64_t bytes; /* of all moves, one after another, each dense and row-major */
 } reshard_message;
 
 /* Sends first, then receives, each ascending by peer; at most one of each per peer. */
 RESHARD_API int32_t reshard_program_get_message(const reshard_program* program, int32_t operation,
                                                 int32_t message, reshard_message* result);
 
-/* A box of `source` becomes the box of equal extents of `destination`. In a message one of the two
- * is the peer's. */
+/* The box of `source` is copied to the box of `destination`, which has the same extents. In a
+ * message one of the two buffers is the peer's. */
 typedef struct reshard_move {
   uint32_t struct_size;
   int32_t source, destination; /* buffers */
@@ -306,14 +306,14 @@ typedef struct reshard_move {
       extents[RESHARD_MAX_DIMS]; /* elements */
 } reshard_move;
 
-/* Copy: `message` is 0. Exchange: of that message. */
+/* Copy: `message` is 0. Exchange: a move of that message. */
 RESHARD_API int32_t reshard_program_get_move(const reshard_program* program, int32_t operation,
                                              int32_t message, int32_t move, reshard_move* result);
 
 typedef struct reshard_box {
   uint32_t struct_size;
   int32_t buffer;
-  int32_t operand_count; /* of a fold's destination; else 0 */
+  int32_t operand_count; /* for the destination of a fold; else 0 */
   int32_t reserved;
   int64_t offset[RESHARD_MAX_DIMS], extents[RESHARD_MAX_DIMS]; /* elements */
 } reshard_box;
@@ -325,64 +325,62 @@ RESHARD_API int32_t reshard_program_get_box(const reshard_program* program, int3
 RESHARD_API int32_t reshard_program_get_operand(const reshard_program* program, int32_t operation,
                                                 int32_t part, int32_t operand, reshard_box* result);
 
-/* ---- Running it over a communicator of the caller's ---- */
+/* ---- Running a program over the caller's communicator ---- */
 
-/* Elements of arrays: will never change. */
+/* Passed in arrays, so this struct will never change. */
 typedef struct reshard_transfer {
   int32_t peer; /* rank */
-  int32_t
-      tag; /* equal at both ends; no two messages of a run from one rank to another have the same */
-  void* data; /* contiguous, above 0 bytes; not to be changed where it is sent */
+  int32_t tag;  /* equal at both ends; unique among a run's messages from one rank to another */
+  void* data;   /* contiguous, more than 0 bytes; must not be written if it is to be sent */
   int64_t bytes;
 } reshard_transfer;
 
-/* Carries all of these and returns 0 when they are done; anything else ends the run with
- * RESHARD_BACKEND_ERROR. Sends and receives must make progress together (post all, wait for all).
- * Called only on ranks that have something to send or receive, in the same order of tags on all of
- * them. */
+/* Carries all of these transfers and returns 0 when they are done; any other value ends the run
+ * with RESHARD_BACKEND_ERROR. Sends and receives must make progress together (post all, wait for
+ * all). Called only on ranks that have something to send or receive, in the same order of tags on
+ * all of them. */
 typedef int32_t (*reshard_exchange)(void* context, const reshard_transfer* sends,
                                     int32_t send_count, const reshard_transfer* receives,
                                     int32_t receive_count);
 
-/* A rank's shards of one tensor. An array of them, one per tensor, has one struct_size. */
+/* A rank's shards of one tensor. In an array, one per tensor, all have the same struct_size. */
 typedef struct reshard_shards {
   uint32_t struct_size;
   uint32_t reserved;
-  const void* source;   /* NULL where the rank has none or it is empty. Aligned to the element */
-  int64_t source_bytes; /* exactly the buffer's size */
-  void* destination;    /* as the source, of which it overlaps nothing */
+  const void* source;        /* NULL if the rank has none or it is empty; aligned to the element */
+  int64_t source_bytes;      /* exactly the buffer's size */
+  void* destination;         /* like `source`; must not overlap it */
   int64_t destination_bytes; /* exactly the buffer's size */
 } reshard_shards;
 
 typedef struct reshard_run {
   uint32_t struct_size;
   uint32_t reserved;
-  reshard_exchange exchange; /* NULL only where the program has nothing to send or receive */
-  void* context;             /* handed to `exchange` */
-  const void* source; /* the rank's source shard; NULL where it has none or is empty. Aligned to the
-                         element, as are the others */
+  reshard_exchange exchange; /* NULL only if the program has nothing to send or receive */
+  void* context;             /* passed to `exchange` */
+  const void* source; /* the rank's source shard; NULL if it has none or it is empty. Aligned to the
+                         element, as are the other two */
   int64_t source_bytes;      /* exactly the buffer's size */
   void* destination;         /* the rank's destination shard; overlaps neither source nor arena */
   int64_t destination_bytes; /* exactly the buffer's size */
-  void* arena;               /* NULL: the library takes memory for temporaries */
-  int64_t arena_bytes;       /* at least the program's */
-  const reshard_shards* tensors; /* of several tensors: one per tensor; NULL: of one, as above */
+  void* arena;               /* NULL: the library allocates temporaries */
+  int64_t arena_bytes;       /* at least the program's arena_bytes */
+  const reshard_shards* tensors; /* one per tensor; NULL: one tensor, with the shards above */
 } reshard_run;
 
 /* Runs the rank's program once on host memory and returns when the destination is complete. All
- * ranks of the plan call it. Bits are those of `reshard simulate`, whatever carries the messages.
- * Beside the arena it takes memory for what is packed and for operands of folds: at most what the
- * rank sends and twice what it receives in one step. Programs may run as often as asked, and on
- * several threads at once. */
+ * ranks of the plan must call it. The result has the bits of `reshard simulate`, whatever carries
+ * the messages. In addition to the arena it allocates memory for packed messages and operands of
+ * folds: at most what the rank sends plus twice what it receives in one step. A program may run any
+ * number of times, also on several threads at once. */
 RESHARD_API int32_t reshard_execute(const reshard_program* program, const reshard_run* run);
 
-/* Runs the plan for all its ranks at once, on shards in this process: for tests, and where one
- * process holds all. `shards` has one for every tensor of every rank: those of the plan's first
- * rank (reshard_plan_get_rank), tensor by tensor, then the second's and so on; `count` of them, all
- * ranks times tensors. Only sources may overlap, as those of replicas may; they are read, and stay.
- * Boxes are copied and folded from where they lie, by this thread, to the bits of `reshard
- * simulate`; beside the shards it takes memory for those temporaries alone that hold more than
- * copies. */
+/* Runs the plan for all its ranks at once, on shards in this process: for tests, and for a process
+ * that holds all shards. `shards` has one entry for every tensor of every rank: the tensors of the
+ * plan's first rank (reshard_plan_get_rank), then those of the second, and so on; `count` = ranks
+ * times tensors. Only sources may overlap, as those of replicas may; they are read only. Boxes are
+ * copied and folded in place, on this thread, to the bits of `reshard simulate`; in addition to the
+ * shards it allocates only those temporaries that hold more than copies. */
 RESHARD_API int32_t reshard_execute_all(const reshard_plan* plan, const reshard_shards* shards,
                                         int64_t count);
 

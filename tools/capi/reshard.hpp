@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// reshard from C++17: reshard.h with handles that give themselves back, exceptions in place of
-// codes, and containers in place of pointers. Nothing but reshard.h and its library is needed.
-// What fails throws one of the errors of reshard_base.hpp, with reshard_last_error() as text.
+// reshard from C++17: reshard.h with handles that free themselves, exceptions in place of codes,
+// and containers in place of pointers. It needs only reshard.h and its library. Failures throw one
+// of the errors of reshard_base.hpp, with reshard_last_error() as text.
 //
-// Values. Request, Topology, Plan and Program share their handle when they are copied; as handles
-// never change, threads may use the same one. Results are the structs of reshard.h, whose comments
-// say what their fields mean; the functions here are named as those that they call.
+// Values. Copies of a Request, Topology, Plan or Program share one handle; as handles never change,
+// several threads may use the same one. Results are the structs of reshard.h, whose comments
+// explain their fields; the functions here have the names of the C functions that they call.
 #pragma once
 #ifndef RESHARD_RESHARD_HPP
 #define RESHARD_RESHARD_HPP
@@ -24,10 +24,10 @@
 
 namespace reshard {
 
-// "0.1.0", of the library that runs.
+// The version of the loaded library, "0.1.0".
 inline std::string version() { return reshard_version(); }
 
-// The texts of the command line, in its order.
+// The texts of the command line's options.
 struct RequestTexts {
   std::string mesh;   // "4x4", "dp=4,tp=4", "[[0,1],[2,3]]"
   std::string shape;  // "32,8192,4096"; "" is a scalar
@@ -73,7 +73,7 @@ class Topology {
       : handle_(detail::made<reshard_topology>(
             [&](reshard_topology** out) { return reshard_topology_create(name.c_str(), out); },
             reshard_topology_free)) {}
-  // Of a topology file's text; `count` is the number behind "NAME:", 0 for none.
+  // From the text of a topology file; `count` is the count in "NAME:COUNT", or 0 for none.
   static Topology parse(const std::string& text, std::int64_t count = 0) {
     return Topology(detail::made<reshard_topology>(
         [&](reshard_topology** out) { return reshard_topology_parse(text.c_str(), count, out); },
@@ -89,13 +89,13 @@ class Topology {
 
 struct PlanOptions {
   std::string planner = "auto";
-  std::int64_t memory_limit_bytes = 0;  // 0: none
+  std::int64_t memory_limit_bytes = 0;  // 0: no limit
 };
 
-// A proved plan.
+// A plan that has been proved.
 class Plan {
  public:
-  // For a DGX H100 with as many nodes as the ranks need.
+  // On a DGX H100 cluster with as many nodes as the ranks need.
   explicit Plan(const Request& request, const PlanOptions& options = {})
       : Plan(request, nullptr, options) {}
   Plan(const Request& request, const PlanOptions& options, const Topology& topology)
@@ -169,7 +169,7 @@ class Plan {
   std::shared_ptr<const reshard_plan> handle_;
 };
 
-// What one rank does, in order.
+// The operations of one rank, in order.
 class Program {
  public:
   Program(const Plan& plan, std::int32_t rank, std::int64_t alignment = 0)
@@ -240,7 +240,7 @@ class Program {
   std::shared_ptr<const reshard_program> handle_;
 };
 
-// What an operation waits for, and the ranks that it works with; valid as long as its program.
+// The operations that this one waits for, and the ranks of its group; valid as long as the program.
 inline View<const std::int32_t> after(const reshard_operation& operation) {
   return {operation.after, static_cast<std::size_t>(operation.after_count)};
 }
@@ -248,8 +248,8 @@ inline View<const std::int32_t> group(const reshard_operation& operation) {
   return {operation.group, static_cast<std::size_t>(operation.group_size)};
 }
 
-// A rank's shards of one tensor: containers of the caller's, empty where the rank has none. They
-// are not copied and must outlive the run.
+// A rank's shards of one tensor, in the caller's containers; empty if the rank has none. They are
+// not copied and must outlive the run.
 class Shards {
  public:
   template <class Source, class Destination>
@@ -283,7 +283,7 @@ inline void require_count(const char* name, std::size_t expected, std::size_t fo
                      std::to_string(found));
 }
 
-// A caller's exchange behind a function of C, which no exception may leave.
+// Calls a caller's exchange from C, which no exception may cross.
 template <class Exchange>
 struct Carrier {
   Exchange& exchange;
@@ -306,9 +306,9 @@ struct Carrier {
 
 }  // namespace detail
 
-// Runs a rank's program on host memory. `shards` has one for every tensor of the plan.
-// exchange(sends, receives), both View<const reshard_transfer>, returns when all are carried; what
-// it throws leaves here. `arena` empty: the library takes memory for temporaries.
+// Runs a rank's program on host memory. `shards` has one entry per tensor of the plan.
+// exchange(sends, receives), both View<const reshard_transfer>, must return when all are carried;
+// an exception that it throws is rethrown here. `arena` empty: the library allocates temporaries.
 template <class Exchange>
 void execute(const Program& program, const std::vector<Shards>& shards, Exchange&& exchange,
              View<std::byte> arena = {}) {
@@ -326,16 +326,16 @@ void execute(const Program& program, const std::vector<Shards>& shards, Exchange
   detail::check(code);
 }
 
-// Runs the plan for all its ranks in this process. `shards` has one for every tensor of every rank:
-// those of the first of plan.ranks(), tensor by tensor, then those of the second and so on.
+// Runs the plan for all its ranks in this process. `shards` has one entry for every tensor of every
+// rank: the tensors of the first of plan.ranks(), then those of the second, and so on.
 inline void execute_all(const Plan& plan, const std::vector<Shards>& shards) {
   std::vector<reshard_shards> lent = detail::lent(shards);
   detail::check(
       reshard_execute_all(plan.get(), lent.data(), static_cast<std::int64_t>(lent.size())));
 }
 
-// The destination shards of a plan of one tensor, from its source shards: of each of plan.ranks()
-// one, empty where the rank has none.
+// The destination shards of a plan of one tensor, from its source shards: one per rank of
+// plan.ranks(), empty where the rank has none.
 template <class T>
 std::vector<std::vector<T>> redistribute(const Plan& plan,
                                          const std::vector<std::vector<T>>& sources) {
@@ -356,7 +356,7 @@ std::vector<std::vector<T>> redistribute(const Plan& plan,
   return destinations;
 }
 
-// What `reshard ARGUMENTS` prints. Throws Findings where a check that was asked for did not hold.
+// What `reshard ARGUMENTS` prints. Throws Findings if a check that was asked for did not hold.
 inline std::string command(const std::vector<std::string>& arguments) {
   std::vector<const char*> words;
   for (const std::string& argument : arguments) words.push_back(argument.c_str());

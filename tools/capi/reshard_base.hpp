@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Between C and C++: the errors that codes of reshard.h become, a view of a caller's memory, and
-// how handles, results and texts of the library become values. reshard.hpp is built of these.
+// What reshard.hpp is built on: the errors that the codes of reshard.h become, a view of a caller's
+// memory, and the conversion of the library's handles, results and texts to values.
 #pragma once
 #ifndef RESHARD_RESHARD_BASE_HPP
 #define RESHARD_RESHARD_BASE_HPP
@@ -20,7 +20,7 @@
 
 namespace reshard {
 
-// All errors of reshard are one of these.
+// The base class of all errors of reshard.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,7 +28,7 @@ struct Error : std::runtime_error {
 struct InputError : Error {
   using Error::Error;
 };
-// A bug of reshard.
+// A bug in reshard.
 struct CheckFailure : Error {
   using Error::Error;
 };
@@ -36,17 +36,16 @@ struct CheckFailure : Error {
 struct BackendError : Error {
   using Error::Error;
 };
-// A check that a command was asked for did not hold; `text` is what it printed.
+// A check that a command was asked to make did not hold; `text` is what the command printed.
 struct Findings : Error {
   Findings(const std::string& what, std::string printed) : Error(what), text(std::move(printed)) {}
   std::string text;
 };
 
-// Elements that lie one after the other in somebody's memory: std::span<T>, before C++20.
+// Contiguous elements in memory owned by someone else: std::span<T>, before C++20.
 template <class T>
 class View {
-  // Containers of T, or of what is T but for const; not of classes derived from T, which are
-  // larger.
+  // Accepts containers of T, const or not, but not of classes derived from T, which are larger.
   template <class Container>
   using IfFits = std::enable_if_t<
       std::is_convertible_v<
@@ -81,7 +80,7 @@ inline void check(std::int32_t code) {
   throw CheckFailure(what);
 }
 
-// What `create(&handle)` makes, given back by `free`.
+// The handle that `create(&handle)` makes; freed with `free`.
 template <class Handle, class Create>
 std::shared_ptr<const Handle> made(Create&& create, void (*free)(Handle*)) {
   Handle* handle = nullptr;
@@ -89,7 +88,7 @@ std::shared_ptr<const Handle> made(Create&& create, void (*free)(Handle*)) {
   return {handle, free};
 }
 
-// What `ask(&result)` fills.
+// The result that `ask(&result)` fills.
 template <class Result, class Ask>
 Result asked(Ask&& ask) {
   Result result = RESHARD_INIT(Result);
@@ -106,13 +105,13 @@ auto listed(std::int32_t count, Ask&& ask) {
   return out;
 }
 
-// A text of the library's as ours; `text` null is "".
+// Copies and frees a text of the library; null is "".
 inline std::string taken(char* text, std::int64_t bytes) {
   std::unique_ptr<char, void (*)(char*)> owner(text, reshard_text_free);
   return text == nullptr ? std::string() : std::string(text, static_cast<std::size_t>(bytes));
 }
 
-// "" stands for an option that is not given.
+// NULL, for an option that is not given, if the text is "".
 inline const char* given(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
 }  // namespace detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What callers hand over where a plan runs on memory of theirs.
+// Turns the memory that callers lend for a run into spans.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace reshard::capi {
 
-// An array of one per tensor; all have the first one's struct_size.
+// `first` is an array of one entry per tensor; all must have the same struct_size.
 inline std::vector<CallerShards> shards_of(const reshard_shards* first, std::size_t tensors) {
   std::vector<CallerShards> out;
   for (std::size_t t = 0; t < tensors; ++t) {
@@ -38,8 +38,8 @@ inline std::vector<CallerShards> shards_of(const reshard_shards* first, std::siz
   return out;
 }
 
-// ---- A plan of libreshard in another library. It comes out as text: two libraries of different
-// versions share no object but what the public header says.
+// ---- A plan of libreshard, used in another library. It is passed as text, because two libraries
+// of different versions share only what the public header declares.
 
 inline Plan copy_of(const reshard_plan* plan) {
   char* text = nullptr;

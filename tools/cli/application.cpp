@@ -18,7 +18,7 @@
 namespace reshard::tools {
 namespace {
 
-// The command that the arguments came to, as far as they were understood.
+// The command that the arguments selected, as far as they were understood.
 const CLI::App& innermost(const CLI::App& app) {
   auto chosen = app.get_subcommands();
   return chosen.empty() ? app : innermost(*chosen.front());
@@ -39,7 +39,7 @@ void end(CLI::App& app) {
       "'S(1)S(0)'\n\nreshard COMMAND --help tells more.");
 }
 
-// CLI11 says only that a command is missing, or lists all that it did not expect.
+// CLI11 only says that a command is missing, or lists all arguments that it did not expect.
 std::string text(const CLI::ParseError& error, const CLI::App& app) {
   const CLI::App& at = innermost(app);
   std::vector<std::string> left = app.remaining(true);
@@ -55,7 +55,7 @@ std::string text(const CLI::ParseError& error, const CLI::App& app) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     return fmt::format("{}: expected no argument {} (--help lists what there is)", at.get_name(),
                        found);
-  // CLI11 repeats what was given, whatever that holds.
+  // CLI11 repeats the user's text, which may contain anything.
   constexpr std::size_t kMost = 400;
   std::string what = printable(error.what(), kMost);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr &&

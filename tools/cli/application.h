@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command line as a program and as a library have it.
+// The command line, for the program and for the library: what all its uses share, and a function
+// that runs one command and returns what it prints.
 #pragma once
 
 #include <string>
@@ -9,22 +10,22 @@
 
 namespace reshard::tools {
 
-// What comes before the commands: help, version, that one is required.
+// Adds what precedes the commands: the help, the version, and that a command is required.
 void begin(CLI::App& app);
-// What comes behind them.
+// Adds what follows the commands: the footer of the help.
 void end(CLI::App& app);
 
-// What is wrong with the arguments, in one sentence.
+// Says in one sentence what is wrong with the arguments.
 std::string text(const CLI::ParseError& error, const CLI::App& app);
 
 struct CommandOutput {
   std::string text;
-  std::vector<std::string> findings;  // where a check that was asked for did not hold
+  std::vector<std::string> findings;  // of checks that were asked for and did not hold
 };
 
-// Runs `plan`, `simulate`, `replay`, `sweep`, `calibrate` or `topo` with the arguments behind the
-// program's name, and returns what it prints. Throws InputError for wrong usage, and what commands
-// throw. Nothing is said of progress.
+// Runs one command with the arguments that follow the program's name, and returns what it prints:
+// `plan`, `simulate`, `replay`, `sweep`, `calibrate`, `topo`, `compare` or `ops`. Throws InputError
+// for wrong usage, and whatever the command throws. Shows no progress.
 CommandOutput output_of(std::vector<std::string> arguments);
 
 }  // namespace reshard::tools

@@ -11,7 +11,7 @@ namespace reshard::tools {
 
 namespace {
 
-// Bytes of one sentence, or table of them: what is beyond nobody reads.
+// Bytes per reason, as nobody reads more.
 constexpr std::size_t kMostSaid = 16'384;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Failures as the user sees them: an exit code and sentences for standard error.
+// Failures as the user sees them: an exit code, and sentences on standard error.
 #pragma once
 
 #include <exception>
@@ -8,23 +8,23 @@
 
 namespace reshard::tools {
 
-// A check that the user asked for did not hold though nothing went wrong: sentences for standard
-// error before exit code 1. Thrown by commands, caught by main.
+// Thrown by commands and caught by main if a check that the user asked for did not hold, though
+// nothing went wrong: sentences for standard error, then exit code 1.
 struct CheckNotHeld {
   std::vector<std::string> findings;
 };
 
-// Many processes stop together, or one of them ended all: nothing is left to be said.
+// Many processes stop together, or one of them ended all; everything has already been reported.
 struct Stopped {
   int exit_code;
-  std::vector<std::string> said;  // by this process
+  std::vector<std::string> said;  // what this process reported
 };
 
-// What an exception comes to: an exit code and sentences for standard error.
+// The exit code and the sentences for standard error that an exception stands for.
 //
 //   1  a check that the user asked for did not hold
 //   2  the input is wrong
-//   3  a bug of reshard
+//   3  a bug in reshard
 //   4  a library or system call failed
 struct Failure {
   int exit_code = 0;
@@ -33,7 +33,7 @@ struct Failure {
 
 Failure failure_of(const std::exception_ptr& exception);
 
-// "reshard: error: REASON" on standard error, a line each.
+// Prints "reshard: error: REASON" on standard error, one line per reason.
 void say(const std::vector<std::string>& reasons);
 
 }  // namespace reshard::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Help that fits a screen: CLI11 writes descriptions and footers as long as they are.
+// Wraps the help to the width of the screen: CLI11 does not wrap descriptions and footers.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class HelpFormatter : public CLI::Formatter {
                              beside(command->get_description()), column_width_);
     return out.str();
   }
-  // CLI11 moves what belongs to a command two columns to the right.
+  // CLI11 indents what belongs to a command by two columns.
   std::string make_expanded(const CLI::App* command) const override {
     std::string text = HelpFormatter(width_ - 2).Formatter::make_expanded(command), out;
     for (std::string_view rest = text; !rest.empty();) {
@@ -47,11 +47,11 @@ class HelpFormatter : public CLI::Formatter {
   }
 
  private:
-  // In the column behind names.
+  // Wraps text for the column next to the names.
   std::string beside(const std::string& text) const {
     return fmt::format("{}", fmt::join(sim::wrapped(text, width_ - column_width_), "\n"));
   }
-  // Line by line; what is indented is a shell's command and goes on behind a backslash.
+  // Wraps line by line; an indented line is a shell command, which continues after a backslash.
   std::string fitted(const std::string& text) const {
     std::string out;
     for (std::string_view rest = text; !rest.empty();) {
@@ -65,9 +65,9 @@ class HelpFormatter : public CLI::Formatter {
     }
     return out;
   }
-  // Lines that begin with an option, so that it stays with its value.
+  // Breaks a command only before options, so that each stays with its value.
   std::vector<std::string> command(std::string_view line) const {
-    constexpr char kKept = '\x01';  // a blank at which no line ends
+    constexpr char kKept = '\x01';  // a blank at which no line may break
     std::string held(line);
     for (std::size_t at = 0; at < held.size(); ++at)
       if (held[at] == ' ' && held.compare(at + 1, 2, "--") != 0) held[at] = kKept;

@@ -38,7 +38,7 @@ bool is_at_hand(int descriptor, int wait_ms) {
   return ::poll(&asked, 1, wait_ms) != 0;
 }
 
-// What reading waits for, empty where it does not.
+// What reading has to wait for; empty if it does not.
 std::string awaited(const NamedFile& input) {
   constexpr int kPatienceMs = 1000;
   std::optional<struct stat> found = status_of(input.path);
@@ -74,7 +74,7 @@ void require_files(const std::vector<NamedFile>& outputs, const std::vector<Name
 void require_inputs(const std::vector<NamedFile>& inputs) {
   for (auto input = inputs.begin(); input != inputs.end(); ++input) {
     if (input->path.empty() || !is_read_once(input->path)) continue;
-    // A pipe that this process writes itself has no end for it.
+    // A pipe that this process itself writes to would never end.
     std::optional<int> open = open_descriptor(input->path);
     if ((open == STDOUT_FILENO || open == STDERR_FILENO) && ::isatty(*open) == 0)
       throw InputError(fmt::format("{}: expected an input, found {}, which is written to",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The files that a command reads. "-" is standard input, which is read once.
+// The files that a command reads. "-" is standard input, which can be read only once.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,25 @@
 
 namespace reshard::tools {
 
-// Both outputs and inputs. Call before long work.
+// require_outputs and require_inputs. Call before long work.
 void require_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs);
 
-// Throws InputError where two inputs are one that can be read only once: standard input, a pipe, a
-// device. Says on a terminal what it waits for, where reading one may wait: a pipe, a terminal.
-// Call before any is read.
+// Throws InputError if two inputs are the same and can be read only once: standard input, a pipe or
+// a device. If standard error is a terminal, says which input (a pipe, a terminal) reading has to
+// wait for. Call before any input is read.
 void require_inputs(const std::vector<NamedFile>& inputs);
 
-// "-", /dev/stdin and their like.
+// "-", /dev/stdin and similar names.
 bool is_standard_input(const std::string& path);
 
-// As messages call it: "<stdin>", or the path.
+// The name used in messages: "<stdin>", or the path.
 std::string input_name(const std::string& path);
 
-// Throws InputError where standard input cannot be read, as where it is closed or a directory.
+// Throws InputError if standard input cannot be read, for instance because it is closed or a
+// directory.
 void require_standard_input();
 
-// The whole text. Throws InputError as sim::read_text_file.
+// Reads the whole text. Throws InputError like sim::read_text_file.
 std::string read_input(const std::string& path, std::size_t limit_bytes);
 
 }  // namespace reshard::tools

@@ -42,7 +42,7 @@ std::function<std::string(const std::string&)> whole_number(std::int64_t low, st
   };
 }
 
-// A list is given by naming the option several times: brackets and commas belong to the values.
+// A list is given by repeating the option: brackets and commas belong to the values.
 template <class Value>
 CLI::Option* OptionGroup::add_maybe_empty(const char* name, const char* value_name, Value& value,
                                           const std::string& help) const {
@@ -64,7 +64,7 @@ template CLI::Option* OptionGroup::add(const char*, const char*, std::string&,
 template CLI::Option* OptionGroup::add(const char*, const char*, std::vector<std::string>&,
                                        const std::string&) const;
 
-// A name that looks like an option is one whose FILE was forgotten.
+// If the name looks like an option, its FILE was forgotten.
 void OptionGroup::add_file(const char* name, std::string& value, const std::string& help) const {
   add(name, "FILE", value, help)->check([](const std::string& given) {
     return given.starts_with("--") ? "expected a file name, found " + reshard::quoted(given) +
@@ -213,7 +213,7 @@ void add_html_option(CLI::App& command, OutputOptions& options) {
                 "output, in place of the report)");
 }
 
-// Whether some rank's shard has the shape that the line tells.
+// Whether the shape in the line is that of the tensor, or of some rank's shard.
 bool fits(const Layout& layout, const DebugLine& line) {
   if (!line.shape) return true;
   if (!line.of_one_rank) return layout.shape() == *line.shape;
@@ -222,8 +222,8 @@ bool fits(const Layout& layout, const DebugLine& line) {
   return false;
 }
 
-// What the line does not say is the shape, where it names an argument by its place; what it cannot
-// say, the true shape of a tensor whose shards are not equal: that may be given beside it.
+// The line may lack the shape, if it names an argument by its place, and it cannot give the true
+// shape of a tensor whose shards differ in size; --shape may add it.
 Request request_of_debug_line(const RequestOptions& options) {
   constexpr const char* kOption = "--debug-line";
   for (const auto& [given, name] : {std::pair{!options.to_mesh.empty(), "--to-mesh"},

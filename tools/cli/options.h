@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Options that several commands share, and what they say: the request, the machine, the output.
-// They are kept as the text that the user wrote; the parsers of core read them, so that every
-// message comes from one place.
+// Options that several commands share: the request, the machine, the output. Their values are kept
+// as the user's text and read by the parsers of core, so that each error message is written in one
+// place.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ class Option;
 
 namespace reshard::tools {
 
-// A check for CLI11: what is wrong, or nothing.
+// A check for CLI11: returns what is wrong, or an empty text.
 std::string not_empty(const std::string& given);
-// Of decimal digits only: CLI11 itself reads 010 as 8 and 0x10 as 16.
+// Decimal digits only, as CLI11 itself would read 010 as 8 and 0x10 as 16.
 std::function<std::string(const std::string&)> whole_number(std::int64_t low, std::int64_t high);
 
-// The options of a command that stand under one heading of its help.
+// The options of a command that are listed under one heading of its help.
 class OptionGroup {
  public:
   OptionGroup(CLI::App& command, const char* heading) : command_(command), heading_(heading) {}
-  // `value_name` is what the help calls the value, which may not be empty. For text and lists of
-  // text.
+  // `value_name` is the name of the value in the help. The value must not be empty. For text and
+  // lists of text.
   template <class Value>
   CLI::Option* add(const char* name, const char* value_name, Value& value,
                    const std::string& help) const;
@@ -52,16 +52,16 @@ class OptionGroup {
 };
 
 struct RequestOptions {
-  std::string mesh, to_mesh, ranks, to_ranks, shape, dtype, from, to;  // dtype: empty is f32
-  std::string debug_line;               // --debug-line: takes the place of the last four
-  std::vector<std::string> plan_files;  // --plan: takes the place of all of the above
+  std::string mesh, to_mesh, ranks, to_ranks, shape, dtype, from, to;  // dtype: empty means f32
+  std::string debug_line;               // --debug-line: replaces the last four
+  std::vector<std::string> plan_files;  // --plan: replaces all of the above
   bool shape_given = false;
 };
 
 struct MachineOptions {
-  std::string topology, planner, memory_limit;  // planner: empty is auto
+  std::string topology, planner, memory_limit;  // planner: empty means auto
   std::string transport, nccl_version;          // empty: the topology's own
-  std::int64_t cache_size = -1;                 // below 0: not given, 1024
+  std::int64_t cache_size = -1;                 // below 0: not given, so 1024
   bool cold = false;
 };
 
@@ -74,7 +74,7 @@ struct OutputOptions {
   std::string perfetto, html;
 };
 
-// Of the options in MachineOptions, which commands may have singly.
+// Single options of MachineOptions, for commands that have only some of them.
 inline constexpr const char* kMachineHeading = "Machine and planner";
 void add_topology_option(const OptionGroup& group, MachineOptions& options);
 void add_transport_options(const OptionGroup& group, MachineOptions& options);
@@ -89,20 +89,20 @@ void add_report_options(CLI::App& command, OutputOptions& options);  // --json a
 void add_perfetto_option(CLI::App& command, OutputOptions& options);
 void add_html_option(CLI::App& command, OutputOptions& options);
 
-// The request that the options describe. Throws InputError naming the option at fault; a missing
-// one too.
+// The request that the options describe. Throws InputError naming the option that is wrong or
+// missing.
 Request request_of(const RequestOptions& options);
 std::optional<std::int64_t> memory_limit_of(const MachineOptions& options);
 
-// Throws InputError where two options are given of which the first would be ignored.
+// Throws InputError if both options are given, as the first would then be ignored.
 void refuse_both(bool given, std::string_view option, std::string_view other);
 
-// The same of the options of a report that gives way to `file` on standard output.
+// The same for the options of a report that is replaced by `file` on standard output.
 void refuse_unprinted(const OutputOptions& options, const std::string& file,
                       std::string_view file_option);
 
 const PlannerRow& planner_of(const MachineOptions& options);
-// All, with bars between them.
+// All names, separated by bars.
 std::string planner_names();
 
 }  // namespace reshard::tools

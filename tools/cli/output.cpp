@@ -30,7 +30,7 @@ std::string errno_name() {
 
 namespace {
 
-// Where this thread's output is kept; null: it is printed.
+// Where this thread's output is captured; null: it is printed.
 thread_local std::string* captured = nullptr;
 
 }  // namespace
@@ -53,7 +53,7 @@ void print(const std::function<void(std::ostream&)>& write) {
     return;
   }
   errno = write_to(STDOUT_FILENO, write);
-  // A reader that has gone misses the rest, as of `yes | head`: all else is done.
+  // If the reader is gone, as with `yes | head`, the rest is dropped and all other work is done.
   if (errno != 0 && errno != EPIPE)
     throw BackendError("system", "write to standard output", errno_name(), -1);
 }
@@ -77,7 +77,7 @@ Progress::Progress()
   if (captured != nullptr) return;
   try {
     writer_ = std::thread([this] { write_now_and_then(); });
-  } catch (const std::system_error&) {  // no thread can be had: no progress is shown
+  } catch (const std::system_error&) {  // no thread available: no progress is shown
   }
 }
 

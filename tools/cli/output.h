@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where results go: standard output at once and whole, progress on standard error. (Files:
+// Where results go: standard output, all at once; progress goes to standard error. (Files:
 // output_files.h.)
 #pragma once
 
@@ -19,12 +19,12 @@
 
 namespace reshard::tools {
 
-// Writes all of `text`, or all that `write` writes. A reader that has gone (`| head`) misses the
-// rest quietly; other failures are BackendErrors.
+// Prints all of `text`, or all that `write` writes. If the reader is gone (`| head`) the rest is
+// dropped silently; other failures are BackendErrors.
 void print(std::string_view text);
 void print(const std::function<void(std::ostream&)>& write);
 
-// As long as it lives, what this thread prints is kept, and nothing is said of progress.
+// While an object of this class lives, this thread's output is captured and no progress is shown.
 class Captured {
  public:
   Captured();
@@ -39,32 +39,32 @@ class Captured {
   std::string* before_;
 };
 
-// Columns of the screen: COLUMNS, else those of the terminal, else 80.
+// The width of the screen in columns: $COLUMNS, else the terminal's, else 80.
 std::size_t screen_width();
 
-// What the last system call that failed says: "No space left on device", "ENOSPC (No space ...)".
+// The last system call's error: "No space left on device", "ENOSPC (No space ...)".
 std::string reason();
 std::string errno_name();
 
-// What a command is at, on standard error: on a terminal one line that changes, once two seconds
-// have passed; elsewhere a line now and then, so that a log shows that something goes on. A thread
-// of its own writes, as work says only now and then how far it is.
+// Shows on standard error what a command is doing: on a terminal, one line that changes, once two
+// seconds have passed; elsewhere a line now and then, so that a log shows that work goes on. A
+// separate thread writes, because work reports its progress only now and then.
 class Progress {
  public:
   Progress();
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  // From here on; of the stage done, where it is counted, `done` of `total`.
+  // Starts a stage; show() adds that `done` of `total` are done, where they are counted.
   void stage(std::string_view what) { show(what, 0, 0); }
-  // Its time counts as `phase`'s, where one is named.
+  // The stage's time counts towards `phase`, if one is named.
   void show(std::string_view what, std::int64_t done, std::int64_t total,
             std::string_view phase = {});
-  // From here on time counts as this one's; what is shown stays.
+  // From here on time counts towards this phase; the line shown stays the same.
   void phase(std::string_view name);
-  // Ends the stage. Before anything else is printed.
+  // Ends the stage. Call before anything else is printed.
   void clear();
-  // How long stages took so far, in the order in which they were begun; a name each once.
+  // The time of each phase so far, each name once, in the order in which they were begun.
   std::vector<sim::PhaseTime> times() const;
 
  private:
@@ -76,8 +76,8 @@ class Progress {
 
   const bool on_terminal_;
   const Clock::time_point started_;
-  mutable std::mutex mutex_;  // of all below
-  std::string what_, phase_;  // shown, and whose time it is; empty: between stages
+  mutable std::mutex mutex_;  // guards all members below
+  std::string what_, phase_;  // shown, and whose time it is; empty between stages
   std::int64_t done_ = 0, total_ = 0;
   Clock::time_point stage_started_, phase_started_;
   bool shown_ = false, over_ = false;

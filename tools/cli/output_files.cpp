@@ -28,7 +28,7 @@ namespace reshard::tools {
 
 namespace {
 
-// ---- signals: what a handler may touch
+// ---- signals: data that a handler may access
 
 std::array<std::atomic<const char*>, 16> names_to_remove{};
 std::atomic<int> being_put_in_place{0}, signal_meanwhile{0};
@@ -64,8 +64,8 @@ class WithoutSignals {
   throw BackendError("system", call + " " + in_quotes(path), errno_name(), -1);
 }
 
-// The same file under a number that is none of standard input's, output's and error's: where those
-// are closed, what is printed would go into it.
+// Moves a file to a descriptor above those of standard input, output and error: if one of those is
+// closed, the file could get its number, and whatever is printed would go into it.
 int above_standard(int file) {
   if (file < 0 || file > STDERR_FILENO) return file;
   int above = ::fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error = errno;
@@ -74,8 +74,8 @@ int above_standard(int file) {
   return above;
 }
 
-// A name beside the target that nobody knows before; short, as the target's may be as long as
-// names can be.
+// An unpredictable name next to the target; short, as the target's name may be of the maximum
+// length.
 std::string name_beside(const std::filesystem::path& target) {
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number)
@@ -83,8 +83,8 @@ std::string name_beside(const std::filesystem::path& target) {
   return (folder_of(target) / fmt::format(".reshard-{:016x}", number)).string();
 }
 
-// As the file that is replaced. Who may not give a file to that one's group does not open it to
-// another.
+// Takes owner and mode of the file that is replaced. If the group cannot be kept, the group's
+// permissions are dropped, so that no other group gets them.
 void take_owner_and_mode(int file, const struct stat& old) {
   bool owner = ::fchown(file, old.st_uid, old.st_gid) == 0;
   bool group = owner || ::fchown(file, static_cast<uid_t>(-1), old.st_gid) == 0;
@@ -94,12 +94,12 @@ void take_owner_and_mode(int file, const struct stat& old) {
   ::fchmod(file, mode);
 }
 
-// A file without a name, which is gone when the process is, can be had and be given one.
+// Whether unnamed files, which vanish with the process, can be created and named later.
 bool may_be_nameless() { return ::access("/proc/self/fd", X_OK) == 0; }
 
 }  // namespace
 
-// One file that is not yet in its place.
+// One file that is not in place yet.
 class OutputFiles::File {
  public:
   File(const std::string& path, std::string_view option)
@@ -122,7 +122,7 @@ class OutputFiles::File {
       errno = error;
       fail("write", path_);
     }
-    // Some file systems find out only here that they are full; some know no such call.
+    // Some file systems report only here that they are full; some do not support the call.
     if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != ENOTSUP) fail("fsync", path_);
   }
 
@@ -160,7 +160,8 @@ class OutputFiles::File {
     } while (descriptor_ < 0 && errno == EEXIST);
   }
 
-  // The handler may remove what stands at a name a moment before it is ours: nobody else has it.
+  // The handler may unlink a name shortly before the file exists: the name is unpredictable, so it
+  // belongs to nobody else.
   void remember_name() const {
     for (std::atomic<const char*>& name : names_to_remove) {
       const char* none = nullptr;
@@ -182,7 +183,7 @@ class OutputFiles::File {
 
   std::string path_;
   std::filesystem::path target_;
-  std::string name_;  // empty: none yet
+  std::string name_;  // empty: no name yet
   int descriptor_ = -1;
 };
 
@@ -229,7 +230,8 @@ void OutputFiles::commit() {
   }
   for (const auto& file : files_) folders.insert(file->folder());
   files_.clear();
-  // That the names last, too, is best effort: some file systems do not let a folder be synced.
+  // Syncing the folders, so that the names last, is best effort: some file systems do not support
+  // it.
   for (const std::filesystem::path& folder : folders) {
     int open = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (open < 0) continue;

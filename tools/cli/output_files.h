@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The files that a command writes: all or none. Each is written as a file without a name in its
-// target's folder, or with a name of its own where the file system has no such files, and all take
-// their targets' places at the end, once everything is written and printed. Until then whatever
-// happens (a full disk, a limit, a signal) leaves the old files as they were and nothing beside
-// them; only SIGKILL leaves one with a name, which begins with ".reshard-".
+// The files that a command writes: all of them or none. Each is first written as an unnamed file in
+// its target's folder (or with a temporary name, if the file system has no unnamed files), and all
+// replace their targets at the end, once everything is written and printed. Until then any failure
+// (a full disk, a limit, a signal) leaves the old files unchanged and no new ones; only SIGKILL can
+// leave a temporary file behind, with a name that begins with ".reshard-".
 #pragma once
 
 #include <functional>
@@ -18,18 +18,18 @@ namespace reshard::tools {
 class OutputFiles {
  public:
   OutputFiles();
-  ~OutputFiles();  // removes what was not put in place
+  ~OutputFiles();  // removes files that were not put in place
   OutputFiles(const OutputFiles&) = delete;
   OutputFiles& operator=(const OutputFiles&) = delete;
 
-  // Has `write` write what will stand at `path`, with the owner and the mode of the file that
-  // stands there now. What a link points to is replaced. "-" is standard output; devices and pipes
-  // are written at once. Throws InputError naming `option` where the file cannot be created,
-  // BackendError where a write fails.
+  // Calls `write` to produce the new content of `path`, which keeps the owner and the mode of the
+  // old file. If `path` is a link, its target is replaced. "-" is standard output; devices and
+  // pipes are written immediately. Throws InputError naming `option` if the file cannot be created,
+  // and BackendError if a write fails.
   void write(const std::string& path, std::string_view option,
              const std::function<void(std::ostream&)>& write);
 
-  // Puts all files in place. Call when all else that may fail is done. Throws BackendError.
+  // Puts all files in place. Call when everything else that can fail is done. Throws BackendError.
   void commit();
 
  private:
@@ -37,9 +37,9 @@ class OutputFiles {
   std::vector<std::unique_ptr<File>> files_;
 };
 
-// From here on SIGINT, SIGTERM and SIGHUP, where they end the process, first remove what was not
-// put in place, and wait while files are put in place. For a program; a library leaves signals to
-// its host.
+// From here on SIGINT, SIGTERM and SIGHUP, if they would end the process, first remove files that
+// were not put in place, and are delayed while files are being put in place. For programs only: a
+// library leaves signals to its host.
 void clean_up_on_signals();
 
 }  // namespace reshard::tools

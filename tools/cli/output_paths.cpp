@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
   throw InputError(fmt::format("{}: cannot {} {}: {}", option, verb, in_quotes(path), reason()));
 }
 
-// In a folder where everyone may add names and nobody may remove those of others, such as /tmp.
+// Whether everyone may add names to the folder but not remove those of others, as in /tmp.
 bool is_shared(const struct stat& folder) {
   return (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & S_IWOTH) != 0;
 }
@@ -67,7 +67,7 @@ bool is_written_at_once(const std::string& path) {
 }
 
 fs::path target_of(const std::string& path, std::string_view option) {
-  constexpr int kMostLinks = 40;  // as the kernel allows
+  constexpr int kMostLinks = 40;  // the kernel's limit
   fs::path out = path;
   std::error_code error;
   for (int i = 0; i < kMostLinks && fs::is_symlink(out, error); ++i) {
@@ -88,7 +88,7 @@ void require_replaceable(const fs::path& target, const NamedFile& output) {
   std::optional<struct stat> folder = status_of(parent), old = status_of(target);
   if (!folder || !S_ISDIR(folder->st_mode))
     refuse(output.option, "a file in a folder that exists", output.path);
-  // A name too long, a circle of links.
+  // Such as a name that is too long, or a cycle of links.
   if (!old && errno != ENOENT) cannot("write", output.option, output.path);
   if (::access(parent.c_str(), W_OK) != 0) cannot("write", output.option, output.path);
   if (!old) return;
@@ -96,7 +96,7 @@ void require_replaceable(const fs::path& target, const NamedFile& output) {
   if ((folder->st_mode & S_ISVTX) != 0 && self != 0 && self != old->st_uid &&
       self != folder->st_uid)
     refuse(output.option, "a file that this user may replace", output.path);
-  // What is printed would go into the old file, which nobody finds any more.
+  // Standard output would go into the old file, which has no name any more.
   struct stat printed {};
   if (::fstat(STDOUT_FILENO, &printed) == 0 && printed.st_dev == old->st_dev &&
       printed.st_ino == old->st_ino)
@@ -120,7 +120,7 @@ namespace {
 
 bool is_same_file(const NamedFile& one, const NamedFile& other) {
   std::error_code error;
-  if (fs::equivalent(one.path, other.path, error)) return true;  // hard links, too
+  if (fs::equivalent(one.path, other.path, error)) return true;  // also true for hard links
   auto place = [&](const NamedFile& file) {
     return fs::weakly_canonical(fs::absolute(target_of(file.path, file.option), error), error);
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A stream into an open file, which the standard library has not.
+// An output stream to an open file descriptor, which the standard library does not have.
 #pragma once
 
 #include <array>
@@ -8,11 +8,11 @@
 
 namespace reshard::tools {
 
-// Collects what is written and hands it on when it is full or flushed. Owns nothing.
+// Buffers what is written and passes it on when full or flushed. Does not own the descriptor.
 class DescriptorBuffer : public std::streambuf {
  public:
   explicit DescriptorBuffer(int descriptor);
-  // Of the write that failed: errno, else 0. Nothing is written after it.
+  // errno of the write that failed, else 0. After a failure nothing more is written.
   int error() const { return error_; }
 
  protected:
@@ -24,7 +24,7 @@ class DescriptorBuffer : public std::streambuf {
   std::array<char, 1 << 16> block_;
 };
 
-// All that `write` writes, flushed: 0, or errno of the write that failed.
+// Writes all that `write` writes, and flushes it. Returns 0, or errno of the write that failed.
 template <class Write>
 int write_to(int descriptor, Write&& write) {
   DescriptorBuffer buffer(descriptor);

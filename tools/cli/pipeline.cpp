@@ -53,7 +53,7 @@ sim::DataReport Studied::moved(std::int64_t budget_bytes) const {
 
 sim::DataReport moved(const sim::Studies& studies, const std::shared_ptr<const Plan>& plan,
                       std::int64_t budget_bytes) {
-  // Plans for shrunk tensors are not the job's: they stay out of its cache.
+  // Plans for shrunk tensors are not the command's: they stay out of its cache.
   sim::MakePlan replan = [&](const Request& smaller) { return studies.like(*plan, smaller); };
   return sim::move_and_check(plan, replan, budget_bytes, memory_of_machine_bytes());
 }
@@ -69,7 +69,7 @@ std::int64_t memory_of_machine_bytes() {
   std::int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
   std::int64_t bytes =
       pages > 0 && page > 0 ? pages * page : std::numeric_limits<std::int64_t>::max();
-  // In a control group without a limit the file says "max".
+  // In a control group without a limit the file contains "max".
   std::int64_t limit = 0;
   if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit) bytes = std::min(bytes, limit);
   return bytes;
@@ -96,7 +96,7 @@ sim::StudyOptions study_options(const MachineOptions& machine) {
 
 namespace {
 
-// Names the kind of a file that is plainly no plan.
+// Names the kind of a file that is clearly not a plan.
 Plan plan_of(const std::string& text, const std::string& file) {
   const FileKind* kind = file_kind(text);
   if (kind != nullptr && kind->id != "plan" && kind->id != "empty")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Builds the wheel (PEP 517) with CMake and the standard library, so that nothing is downloaded:
-the package beside this file and libreshard.so.0, which serve every Python 3."""
+the package in this folder and libreshard.so.0, which work with every Python 3."""
 
 import base64
 import hashlib
@@ -14,7 +14,7 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PACKAGE = ROOT / "tools" / "python" / "reshard"
 BUILD = ROOT / "build" / "wheel"
-# What is compiled or linked into the library, by the Debian packages that hold it.
+# The Debian packages whose code is compiled or linked into the library.
 INSIDE = (
     "libcli11-dev",
     "libeigen3-dev",
@@ -35,7 +35,7 @@ TAG = "py3-none-linux_" + os.uname().machine
 
 
 def _project():
-    """The strings of [project]; tomllib is not in every Python that we serve."""
+    """The strings of [project], read without tomllib, which not every supported Python has."""
     fields = {}
     lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("[project]")[1]
     for line in lines.splitlines():
@@ -61,9 +61,10 @@ def _metadata():
 
 
 def _library():
-    """libreshard.so.0, built without what only programs and tests need, to need no package."""
+    """libreshard.so.0, built without anything that only programs and tests need, so that it depends
+    on no package."""
     options = ["BUILD_TESTS", "BUILD_BENCH", "INSTALL", "MPI", "CUDA", "NCCL"]
-    # ccache, where it is installed, makes the next build cheap.
+    # If ccache is installed, it speeds up the next build.
     ccache = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     subprocess.run(
         ["cmake", "-S", str(ROOT), "-B", str(BUILD), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
@@ -85,8 +86,8 @@ def _library():
 
 
 def _licenses():
-    """(name, bytes) of the licenses of what is inside, which go with it, where this system keeps
-    them."""
+    """(name, bytes) of the licenses of the contents, which must go with it, as far as this system
+    has them."""
     found = [(name, pathlib.Path("/usr/share/doc", name, "copyright")) for name in INSIDE]
     return [(f"licenses/{name}.txt", path.read_bytes()) for name, path in found if path.is_file()]
 
@@ -97,7 +98,7 @@ def _stem():
 
 
 def _info():
-    """(name, bytes) of what every wheel has in its .dist-info."""
+    """(name, bytes) of the files that every wheel has in its .dist-info."""
     return [
         ("METADATA", _metadata().encode()),
         ("WHEEL", f"{_WHEEL}Tag: {TAG}\n".encode()),
@@ -107,8 +108,8 @@ def _info():
 
 
 def _write(wheel_directory, files, licenses=()):
-    """A wheel of `files`, (name, bytes, mode), and of what every wheel has; every entry has one
-    date, so that equal contents make equal wheels."""
+    """Writes a wheel of `files`, (name, bytes, mode), and of the files that every wheel has. All
+    entries have the same date, so that equal contents make equal wheels."""
     stem = _stem()
     info = stem + ".dist-info/"
     files = list(files) + [(info + name, content, 0o644) for name, content in [*_info(), *licenses]]
@@ -127,7 +128,7 @@ def _write(wheel_directory, files, licenses=()):
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    """Without it pip would build the library to learn the package's name."""
+    """Without this, pip would build the library just to learn the package's name."""
     folder = pathlib.Path(metadata_directory) / (_stem() + ".dist-info")
     folder.mkdir()
     for name, content in _info():
@@ -149,7 +150,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    """The package where it lies; the library is built and stays in build/wheel."""
+    """Refers to the package in the source tree; builds the library, which stays in build/wheel."""
     _library()
     return _write(wheel_directory, [("reshard.pth", f"{PACKAGE.parent}\n".encode(), 0o644)])
 

@@ -4,10 +4,10 @@
 
 Usage: python3 tools/traces/dtensor_p2p_sweep.py > traces/dtensor-p2p-sweep.jsonl
 
-From the pytorch issue that proposes P2P redistribution for DTensor: a (32, 8192, 4096) f32 tensor
-(4 GiB), placements [R, S(0), S(1), S(2)] on each of two axes, source and destination: 4^4 = 256
-pairs, the 16 that change nothing among them, on meshes 2x2, 4x2, 8x2 and 4x4, so 1024
-redistributions, one after the other, on two nodes of 8 GPUs.
+From the PyTorch issue that proposes P2P redistribution for DTensor: a (32, 8192, 4096) f32 tensor
+(4 GiB), with placements [R, S(0), S(1), S(2)] on each of two axes of source and destination: 4^4 =
+256 pairs, including the 16 that change nothing, on the meshes 2x2, 4x2, 8x2 and 4x4, so 1024
+redistributions, one after another, on two nodes of 8 GPUs.
 """
 
 from itertools import product

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes every shipped trace, or with --check compares what the generators write with what is
-committed (exit code 1 where they differ).
+"""Writes every shipped trace, or with --check compares what the generators write with the committed
+files (exit code 1 if they differ).
 
 Usage: python3 tools/traces/generate.py [--check]
 """
@@ -38,7 +38,7 @@ SHIPPED = {
 
 failures = 0
 for name, (script, *arguments) in SHIPPED.items():
-    # -B: no bytecode beside the sources.
+    # -B: no bytecode next to the sources.
     text = subprocess.run(
         [sys.executable, "-B", str(TOOLS / script), *arguments], check=True, capture_output=True
     ).stdout

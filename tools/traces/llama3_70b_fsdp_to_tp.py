@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""llama3-70b-fsdp-to-tp: all weights of Llama-3-70B go from FSDP2 + tensor-parallel training to
+"""llama3-70b-fsdp-to-tp: moves all weights of Llama-3-70B from FSDP2 + tensor-parallel training to
 tensor-parallel inference on the same 64 GPUs.
 
 Usage: python3 tools/traces/llama3_70b_fsdp_to_tp.py > traces/llama3-70b-fsdp-to-tp.jsonl
 
 Model: the published configuration of Meta-Llama-3-70B (its config.json): hidden 8192, 80 layers, 64
 heads of 128, 8 KV heads, FFN 28672, vocabulary 128256, bf16, embedding and head not tied. Weights
-are [out, in], as torch.nn.Linear keeps them: 1 + 80 x 9 + 2 = 723 tensors, 70.55e9 parameters,
-141.1 GB.
+are [out, in], as in torch.nn.Linear: 1 + 80 x 9 + 2 = 723 tensors, 70.55e9 parameters, 141.1 GB.
 
-Training: mesh dp=8,tp=8, one node of 8 GPUs per tensor-parallel group. FSDP2 cuts dim 0 of what
-tensor parallelism left (torch/distributed/fsdp, fully_shard), so that they lie as
+Training: mesh dp=8,tp=8, one node of 8 GPUs per tensor-parallel group. FSDP2 shards dim 0 of each
+tensor-parallel shard (torch/distributed/fsdp, fully_shard), so the placements are
+
   _S(0,8)S(0)  column-parallel weights (tp on dim 0; q, k, v, gate, up; embedding and head by
                vocabulary)
   S(0)S(1)     row-parallel weights (tp on dim 1; o, down)
-  S(0)R        norms (not cut by tp)
-Inference: every data-parallel replica holds the whole tensor-parallel shard: R over dp, tp as it
-was. One tensor after the other, in the order of the module.
+  S(0)R        norms (not sharded by tp)
+
+Inference: every data-parallel replica holds the whole tensor-parallel shard: R over dp, tp
+unchanged. One tensor after another, in the order of the module.
 """
 
 from trace_lines import write

@@ -4,17 +4,19 @@
 
 Usage: python3 tools/traces/mlp_tp.py [sequence-parallel] > traces/mlp-tp[-sequence-parallel].jsonl
 
-Y = GeLU(X A), Z = Y B as Megatron-LM cuts it (Shoeybi et al. 2019; sequence parallelism:
+Y = GeLU(X A), Z = Y B, sharded as in Megatron-LM (Shoeybi et al. 2019; sequence parallelism:
 Korthikanti et al. 2022): A by columns, B by rows, tp = 8. Hidden 8192 and FFN 28672 as in
 Llama-3-70B, 8192 tokens, bf16.
+
   plain               X is replicated; Z and dX are partial sums, all-reduced (P->R).
-  sequence-parallel   X and Z are cut by tokens: gathered before the first product (S(0)->R),
-                      reduce-scattered behind the second (P->S(0)); the backward pass mirrors that
-                      and gathers X once more for dA.
+  sequence-parallel   X and Z are sharded by tokens: gathered before the first product (S(0)->R),
+                      reduce-scattered after the second (P->S(0)); the backward pass mirrors that
+                      and gathers X again for dA.
+
 Compute: a product of [m,k] and [k,n] takes 2 m k n / tp floating-point operations per GPU, at half
 of the H100's dense bf16 peak (989e12 per second, NVIDIA H100 SXM data sheet). GeLU and other
-element-wise work is left out. Products run on stream 0, redistributions on stream 1; each waits for
-what it needs and for nothing else, so dA and dB overlap with communication.
+element-wise work is left out. Products run on stream 0, redistributions on stream 1; each waits
+only for what it needs, so dA and dB overlap with communication.
 """
 
 import sys
@@ -69,7 +71,7 @@ y = product("Y = X A", TOKENS, HIDDEN, FFN, x)
 z = product("Z = Y B", TOKENS, FFN, HIDDEN, y)
 out = move("Z reduce", "P(sum)", "S(0)" if sequence_parallel else "R", z)
 
-# Backward: the gradient of Z arrives as Z left.
+# Backward: the gradient of Z arrives with the placements that Z has.
 dz = move("dZ gather", "S(0)", "R", out) if sequence_parallel else out
 again = move("X gather again", "S(0)", "R", dz) if sequence_parallel else []
 dy = product("dY = dZ B^T", TOKENS, HIDDEN, FFN, dz)

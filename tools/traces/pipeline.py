@@ -9,17 +9,17 @@ Usage: python3 tools/traces/pipeline.py [--schedule gpipe|1f1b|interleaved] [--s
            [--topology pcie-8x3090] [--first-rank 0] > pipeline.jsonl
 
 Stage s runs on rank first-rank + s. `gpipe` does all forward passes, then all backward passes;
-`1f1b` (PipeDream-Flush, as in Megatron-LM) begins with as many forward passes as stages lie behind,
-then does one of each in turn; `interleaved` gives every stage --chunks parts of the model, so that
-a micro-batch goes round the stages that often.
+`1f1b` (PipeDream-Flush, as in Megatron-LM) starts with one forward pass per stage that follows,
+then alternates forward and backward; `interleaved` gives every stage --chunks parts of the model,
+so a micro-batch passes through all stages that many times.
 
 Each pass is a compute of its rank; each tensor that leaves a rank is an isend and an irecv of the
-communicator `pp`, which runs them one after the other on every rank, in the order in which they
-stand here: as the passes that make them would end if messages took no time. Of those that end at
-one time --order says which come first: `upstream` those of earlier stages, as a program issues them
-that loops over the stages, "send 1 -> 2" before "send 2 -> 3"; `downstream` those of later stages.
-The forum post that pipeline-8x3090 is from asks which is right; its forward pass of 39.68 ms is
-the default here, with a backward pass of twice that. What a pass needs it names in `after`.
+communicator `pp`, which runs them one after another on every rank, in the order of their lines: the
+order in which the passes that make them would end if messages took no time. Among passes that end
+at the same time, --order decides: `upstream` puts those of earlier stages first, like a program
+that loops over the stages ("send 1 -> 2" before "send 2 -> 3"); `downstream` those of later stages.
+The forum post that pipeline-8x3090 is taken from asks which is right; its forward pass of 39.68 ms
+is the default here, with a backward pass of twice that. A pass names what it needs in `after`.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def options():
 
 
 def passes(given):
-    """By stage its passes in order: (kind, micro-batch, chunk)."""
+    """For each stage its passes in order: (kind, micro-batch, chunk)."""
     stages, count = given.stages, given.micro_batches
     chunks = given.chunks if given.schedule == "interleaved" else 1
     out = []
@@ -82,7 +82,7 @@ def passes(given):
 
 
 def needs(stage, one, stages, chunks):
-    """The pass whose result this one gets from another stage, or from its own; None: the first."""
+    """The pass that makes this one's input, as (stage, pass); None for the first pass."""
     kind, m, chunk = one
     if kind == "forward":
         if stage > 0:

@@ -6,12 +6,12 @@ Usage: python3 tools/traces/pipeline_8x3090.py [nccl] [one] [two-streams] [compu
            > traces/pipeline-8x3090[-nccl][-one][-two-streams][-compute].jsonl
 
 From a post on the PyTorch forum about peer-to-peer sends in pipeline parallelism (8 x RTX 3090,
-PCIe peer-to-peer off): tensors of 2^24 floats = 67,108,864 bytes to GPUs 2 and 3 in turn, ten
-forward passes of 39.68 ms each (396.8 ms alone). The variants: by NCCL; all to GPU 2; one stream
-per destination; with the ten passes on a stream of their own, which nothing waits for.
+PCIe peer-to-peer off): tensors of 2^24 floats = 67,108,864 bytes to GPUs 2 and 3 in turn, and ten
+forward passes of 39.68 ms each (396.8 ms alone). Variants: by NCCL; all to GPU 2; one stream per
+destination; with the ten passes on a separate stream, which nothing waits for.
 
-Copies to one GPU took 13.3 ms each where copies to two GPUs in turn took 9.744: what the caller
-reaches there, less what a copy waits for, is their cap.
+Copies to one GPU took 13.3 ms each, while copies to two GPUs in turn took 9.744 ms. The rate that
+the caller reached with one GPU, without the time that a copy waits, is the cap of those copies.
 """
 
 import sys

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records every model of tools/traces/torch_models into traces/torch, with what PyTorch chose, and
-the collectives that it ran into traces/torch/expected_counts.json; with --check compares instead
-(exit code 1 where they differ). Needs PyTorch 2.15.
+"""Records every model of tools/traces/torch_models into traces/torch, with PyTorch's choices, and
+the collectives that it ran into traces/torch/expected_counts.json; with --check, compares instead
+(exit code 1 if they differ). Needs PyTorch 2.15.
 
 Usage: python3 tools/traces/record_models.py [--check] [NAME...]
 """
@@ -51,7 +51,7 @@ MODELS = {
 
 
 def record(name, folder):
-    """The trace, and its counts of the kinds that traces have."""
+    """The trace, and its counts of the kinds of collectives that traces have."""
     script, *arguments = MODELS[name]
     trace, counts = folder / f"{name}.jsonl", folder / "counts.json"
     command = [sys.executable, "-W", "ignore", "-B", str(TOOLS / "record_torch.py"), "--expect"]

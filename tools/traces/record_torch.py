@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a PyTorch script as one rank of a job that is not there, and writes what it asks of DTensor,
-forward, backward and optimizer, as a trace for `reshard replay`.
+"""Runs a PyTorch script as one rank of a job that does not exist, and writes what it asks of
+DTensor, in forward, backward and optimizer, as a trace for `reshard replay`.
 
-No GPU and no other ranks are needed: the process group is PyTorch's fake one, whose collectives
-move nothing. What the script prints is not what it would print in the job; which operators run on
+Needs no GPU and no other ranks: the process group is PyTorch's fake one, whose collectives move
+nothing. What the script prints is not what it would print in a real job; which operators run on
 which tensors is.
 """
 
@@ -26,7 +26,7 @@ torchrun sets them. Exit codes: the script's own; 2 where PyTorch is missing or 
 
 
 class Enough(BaseException):
-    """The last step to record is done."""
+    """Raised when the last step to record is done."""
 
 
 def steps(text):
@@ -96,7 +96,7 @@ def environment(given):
 
 
 def fake_process_group(given):
-    """Whatever group a script asks for, it gets the fake one of --world ranks."""
+    """Whatever process group the script asks for, it gets the fake one of --world ranks."""
     import torch.distributed as dist
     from torch.distributed import device_mesh, distributed_c10d
     from torch.testing._internal.distributed.fake_pg import FakeStore
@@ -112,7 +112,7 @@ def fake_process_group(given):
 
 
 def without(given):
-    """Contexts that stand in for what this machine has not."""
+    """Contexts that replace what this machine lacks."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch_recorder.without_gpu import WithoutGpu
@@ -125,7 +125,7 @@ def without(given):
 
 
 def memoryless():
-    """What PyTorch cannot do with tensors that have no values."""
+    """Patches what PyTorch cannot do with tensors without values."""
     import torch
     from torch._subclasses.fake_tensor import unset_fake_temporarily
     from torch.distributed import device_mesh
@@ -144,9 +144,9 @@ def memoryless():
     for module in list(sys.modules.values()):
         if getattr(module, "init_device_mesh", None) is make:
             module.init_device_mesh = real(make)
-    # Module.to swaps its tensors for others, which references of their mode forbid.
+    # Module.to swaps its tensors for others, which is not possible while their mode refers to them.
     torch.utils.swap_tensors = lambda one, other: setattr(one, "data", other)
-    # What a script prints is of no account here, and nothing else has a value.
+    # What a script prints does not matter here, and nothing else needs a value.
     torch.Tensor.item = lambda tensor: 1.0 if tensor.is_floating_point() else 1
 
 
@@ -168,7 +168,7 @@ def count_steps(given, recorder):
 
 
 def run(given, recorder, watch, without):
-    """The script, as `python3 SCRIPT ARGS` would run it."""
+    """Runs the script as `python3 SCRIPT ARGS` would."""
     sys.argv = [given.script, *given.args]
     sys.path[0] = os.path.dirname(os.path.abspath(given.script))
     with contextlib.ExitStack() as stack:
@@ -178,7 +178,7 @@ def run(given, recorder, watch, without):
 
 
 def check_counts(recorder, watch):
-    """PyTorch's own count of the same run must be ours."""
+    """Exits unless PyTorch's own count of the same run is equal to ours."""
     ours = sum(sum(counts.values()) for counts in recorder.counts.values())
     theirs = watch.get_total_counts()
     if ours != theirs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes traces the same way for every generator: one JSON object a line, keys as given, plain
+"""Writes traces in the same way for every generator: one JSON object per line, keys as given, plain
 ASCII."""
 
 import json

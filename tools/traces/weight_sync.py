@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""weight-sync: a model's weights from training to the engines that sample from it, as RL frameworks
-send them: gathered over tensor parallelism, then broadcast.
+"""weight-sync: sends a model's weights from training to the engines that sample from it, as RL
+frameworks do: gathered over tensor parallelism, then broadcast.
 
 Usage: python3 tools/traces/weight_sync.py > traces/weight-sync.jsonl
 
 Llama-3-8B's 32 layers in bf16 (config.json of meta-llama/Meta-Llama-3-8B: hidden 4096, FFN 14336,
-32 query and 8 key/value heads of 128), 436.2 MB each; embeddings are left out. Training has
-tp = 4 and pp = 2 on 8 GPUs, the engines another 8. For each layer the first rank of its stage
-gathers the other ranks' parts and broadcasts the whole to all engine ranks, over one communicator
-for each stage that has that rank and the engines: slime's update_weight_from_distributed with its
-groups `slime-pp_0`, `slime-pp_1` (github.com/THUDM/slime); verl and OpenRLHF do alike. Layers go
-one after the other; a layer is gathered while the one before it is broadcast.
+32 query and 8 key/value heads of 128), 436.2 MB each; embeddings are left out. Training has tp = 4
+and pp = 2 on 8 GPUs, the engines another 8. For each layer the first rank of its stage gathers the
+other ranks' parts and broadcasts the whole layer to all engine ranks, over one communicator per
+stage, of that rank and the engines: slime's update_weight_from_distributed with its groups
+`slime-pp_0`, `slime-pp_1` (github.com/THUDM/slime); verl and OpenRLHF do the same. Layers go one
+after another; a layer is gathered while the one before it is broadcast.
 """
 
 from trace_lines import write

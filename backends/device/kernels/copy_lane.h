@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one thread does of a copy: one lane of one tile, whose descriptor it reads once. Four units
-// are under way at a time, loaded before the first is stored: enough of them to cover the memory's
+// What one thread does in a copy: it is one lane of one tile, and reads the tile's descriptor once.
+// Four units are in flight at a time, all loaded before the first is stored, to hide the memory's
 // latency.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace reshard::backends::kernels {
 
-// What one lane moves at a time. 16 bytes are one load of a GPU.
+// What one lane moves at a time. A GPU loads 16 bytes in one instruction.
 template <int kBytes>
 struct alignas(kBytes) Unit {
   using Word = std::conditional_t<(kBytes >= 4), std::uint32_t,

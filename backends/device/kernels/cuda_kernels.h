@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels compiled for the GPU, put on a stream of the current device. They throw what Thrust
-// throws where the launch fails (std::exception).
+// The kernels compiled for the GPU, launched on a stream of the current device. If a launch fails
+// they throw Thrust's exception (a std::exception).
 #pragma once
 
 #include <cuda_runtime_api.h>

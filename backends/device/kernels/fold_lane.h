@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one thread does of a fold: one lane of one tile, the operands of an element in the order in
-// which they are listed.
+// What one thread does in a fold: it is one lane of one tile, and folds the operands of each
+// element in the order in which they are listed.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace reshard::backends::kernels {
 
-// Folds of one element type, kCount elements at a time. The operator is the same for all threads,
-// so that asking for it anew costs next to nothing, and one kernel per type and width is all that
-// must be compiled.
+// Folds of one element type, kCount elements at a time. The operator is a run-time value that is
+// the same for all threads, so testing it again costs next to nothing, and only one kernel per type
+// and width has to be compiled.
 template <class T, int kCount>
 struct FoldLane {
   const FoldTile* tiles;
@@ -34,7 +34,7 @@ struct FoldLane {
     if (left <= 0) return;
     Walk walk(parts, lanes, lane);
     Track<std::byte> to(tile.destination, tile.destination_pitch, kBytes, walk);
-    // Rows and bytes behind the tile's beginning: operands have pitches of their own.
+    // The row and byte offset within the operands, which have their own pitches.
     std::int64_t row = tile.first_row + walk.row(), row_step = walk.row_step();
     for (; left > 0; left -= lanes) {
       store(to.at, divided(folded(tile, row, tile.offset + std::int64_t{walk.column()} * kBytes)));
@@ -50,7 +50,7 @@ struct FoldLane {
     return load<Unit>(operand.data + row * operand.pitch + offset);
   }
 
-  // The left fold of all operands. The loads of four operands are under way at a time.
+  // The left fold of all operands. Four operands are loaded at a time.
   RESHARD_ON_DEVICE Unit folded(const FoldTile& tile, std::int64_t row, std::int64_t offset) const {
     Unit sum = unit_of(tile.operands[0], row, offset);
     std::int32_t j = 1;

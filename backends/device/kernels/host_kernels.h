@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels compiled for the processor: all memory is the host's. For tests on machines without a
-// GPU.
+// The kernels compiled for the CPU: all memory is host memory. For tests on machines without a GPU.
 #pragma once
 
 #include "backends/device/device.h"

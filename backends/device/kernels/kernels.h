@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels, one source for two Thrust systems: kernels_cuda.cu compiles it for the GPU,
-// kernels_host.cpp for the processor, where tests run it on machines without a GPU. A thread per
-// lane of every tile; what it does stands in copy_lane.h and fold_lane.h.
+// The kernels, one source for two Thrust systems: kernels_cuda.cu compiles it for the GPU, and
+// kernels_host.cpp for the CPU, for tests on machines without a GPU. There is one thread per lane
+// of every tile; copy_lane.h and fold_lane.h define what it does.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ void for_each_lane(const Policy& policy, std::int64_t tiles, const Lane& lane) {
                      lane);
 }
 
-// `policy` is Thrust's execution policy: where, and on which stream.
+// `policy` is Thrust's execution policy: where to run, and on which stream.
 template <class Policy>
 void copy(const Policy& policy, const CopyLaunch& launch) {
   auto run = [&](auto bytes) {

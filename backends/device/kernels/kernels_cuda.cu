@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Compiles the kernels for the GPU, to run on a CUDA stream.
 #include "backends/device/kernels/cuda_kernels.h"
 
 #include <thrust/execution_policy.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Compiles the kernels for the CPU, for tests on machines without a GPU.
 #include <thrust/execution_policy.h>
 
 #include "backends/device/kernels/host_kernels.h"

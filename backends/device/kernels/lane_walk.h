@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a lane gets through a tile.
+// How a lane walks through a tile.
 //
-// Lanes stand side by side: lane i takes units i, i + lanes, i + 2 lanes ... of the tile, so that a
-// warp reads and writes whole lines. Pointers advance by constants worked out once per thread; the
-// inner loop divides and multiplies nothing.
+// Lanes are interleaved: lane i takes units i, i + lanes, i + 2 lanes ... of the tile, so that a
+// warp reads and writes whole lines. Pointers advance by constants computed once per thread; the
+// inner loop neither divides nor multiplies.
 #pragma once
 
 #include <cstddef>
@@ -33,12 +33,12 @@ RESHARD_ON_DEVICE void store(std::byte* at, const T& value) {
               sizeof value);
 }
 
-// The way of a lane through the rows of a tile, `lanes` units at a time.
+// A lane's path through the rows of a tile, `lanes` units at a time.
 class Walk {
  public:
   RESHARD_ON_DEVICE Walk(std::int32_t units, std::int32_t lanes, std::int32_t lane)
       : units_(units) {
-    // A lane of a tile with long rows stays in one row for a while, and starts in the first.
+    // In a tile with long rows a lane stays in one row for a while, and starts in the first.
     bool long_rows = units > lanes;
     row_ = long_rows ? 0 : lane / units;
     column_ = long_rows ? lane : lane % units;
@@ -51,14 +51,14 @@ class Walk {
   RESHARD_ON_DEVICE std::int64_t step(std::int64_t pitch, int unit_bytes) const {
     return row_step_ * pitch + std::int64_t{column_step_} * unit_bytes;
   }
-  // What is to be added where the column wraps around.
+  // What to add to a pointer when the column wraps around.
   RESHARD_ON_DEVICE std::int64_t wrap(std::int64_t pitch, int unit_bytes) const {
     return pitch - std::int64_t{units_} * unit_bytes;
   }
   RESHARD_ON_DEVICE std::int32_t row() const { return row_; }
   RESHARD_ON_DEVICE std::int32_t column() const { return column_; }
   RESHARD_ON_DEVICE std::int32_t row_step() const { return row_step_; }
-  // One step; whether the column wrapped around.
+  // Takes one step; returns whether the column wrapped around.
   RESHARD_ON_DEVICE bool advance() {
     column_ += column_step_;
     bool wraps = column_ >= units_;
@@ -70,7 +70,7 @@ class Walk {
   std::int32_t units_, row_, column_, row_step_, column_step_;
 };
 
-// A pointer on such a way.
+// A pointer that follows a Walk.
 template <class Byte>
 struct Track {
   Byte* at;

@@ -20,8 +20,8 @@ using backends::host::RankMemory;
 
 constexpr std::int64_t kMessageAlignment = 64;
 
-// Messages of one direction, each in one chunk: those that lie ready travel as they are, the others
-// through memory of ours.
+// The messages of one direction, each in one chunk: contiguous ones are passed in place, the others
+// are packed into memory allocated here.
 class Transfers {
  public:
   Transfers(const Plan& plan, const std::vector<Messages::PeerMessage>& messages, End end,
@@ -71,7 +71,7 @@ class Transfers {
   std::unique_ptr<Block> packed_;
 };
 
-// By tensor.
+// The caller's shards, by tensor.
 std::vector<CallerShards> lent_to(const reshard_program& program, const reshard_run& run) {
   if (run.tensors == nullptr) {
     if (program.plan->tensors.size() > 1)
@@ -98,7 +98,7 @@ void check(const reshard_program& program, const std::vector<CallerShards>& shar
   require_apart(all);
 }
 
-// The caller's memory, checked.
+// The caller's arena, after a check of its size; null if the caller gave none.
 std::byte* arena_of(const reshard_program& program, const reshard_run& run) {
   if (run.arena != nullptr && run.arena_bytes < program.temporaries.total_bytes)
     throw InputError("arena_bytes: expected at least " +
@@ -111,7 +111,7 @@ void run_schedule(RankMemory& memory, const Carry& carry) {
   StepId step{-1};
   std::int32_t tag = 0;
   for (const Launch& launch : memory.schedule().launches) {
-    // A step has at most two exchanges.
+    // A step has at most two exchanges, so each gets its own tag.
     if (launch.step != step) tag = 2 * static_cast<std::int32_t>(launch.step);
     step = launch.step;
     if (const auto* local = std::get_if<LocalWork>(&launch.work)) {

@@ -59,8 +59,8 @@ void check_shards(const Plan& plan, Slot slot, TensorId tensor, const CallerShar
   check("destination", destination_of(tensor), shards.destination);
 }
 
-// By where they begin: what overlaps any earlier one overlaps the one of these that ends last. Of
-// those that are written that is the latest, as they are apart.
+// In order of their starts: if memory overlaps any earlier memory, it overlaps the one that ends
+// last. Among written memory that is the latest one, as written memory does not overlap.
 void require_apart(const std::vector<LentMemory>& all) {
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

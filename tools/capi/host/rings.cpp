@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API: a rank's program over memory that the processes of a host share.
+// The C API: runs a rank's program over memory that the processes of a host share.
 #include <map>
 #include <vector>
 
@@ -19,7 +19,7 @@ using backends::host::RingTraffic;
 
 namespace {
 
-// All slots of all processes together, of which only what messages need is touched.
+// For all slots of all processes; only the pages that messages need are touched.
 constexpr std::int64_t kBudget = std::int64_t{64} << 20;
 constexpr std::int32_t kMostPlaces = 4096;
 
@@ -101,7 +101,7 @@ extern "C" int32_t reshard_rings_get_bytes(int32_t rank_count, int64_t* bytes) {
 extern "C" int32_t reshard_rings_create(const reshard_rings_options* options,
                                         reshard_rings** rings) {
   return guarded([&] {
-    reshard_rings*& made = given(rings, "rings");  // before there is anything to lose
+    reshard_rings*& made = given(rings, "rings");  // checked before anything is allocated
     made = new reshard_rings(checked(options));
   });
 }
@@ -129,7 +129,7 @@ extern "C" int32_t reshard_execute_on_rings(const reshard_program* program, cons
           std::vector<HostMessage> sends = over.messages(plan, work.sends, End::Sends, memory);
           std::vector<HostMessage> receives =
               over.messages(plan, work.receives, End::Receives, memory);
-          over.broken = true;  // until all of the run is done
+          over.broken = true;  // until the whole run is done
           traffic.carry(sends, receives, number, tag, waiting);
         });
     over.broken = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard calibrate`: a machine's figures, fitted to measured collectives, and its links to
-// copies; what the nccl transport takes beside what was measured, before and after, also for rows
-// that were held out.
+// `reshard calibrate`: fits a machine's figures to measured collectives, and its links to measured
+// copies. Reports the nccl transport's times next to the measured ones, before and after the fit,
+// also for rows that were held out.
 #include <algorithm>
 #include <memory>
 
@@ -27,7 +27,7 @@
 namespace reshard::tools {
 namespace {
 
-// Of all files together.
+// For all files together.
 constexpr std::size_t kMaxCalibrationRows = 100'000;
 
 struct CalibrateOptions {
@@ -67,8 +67,8 @@ Holdout parse_holdout(const std::string& text) {
   return out;
 }
 
-// What files hold: rows of collectives; matrices of copies and pairs of runs beside compute, with
-// their file.
+// The contents of the files: rows of collectives; matrices of copies, and pairs of runs with
+// compute, each with the name of its file.
 struct MeasuredFiles {
   sim::MeasuredTable collectives;
   std::vector<std::pair<std::string, sim::P2pMatrices>> copies;
@@ -103,7 +103,7 @@ MeasuredFiles read_files(const std::vector<std::string>& files) {
   return out;
 }
 
-// With the count of "NAME:count", where nodes are counted.
+// The description, with the count of "NAME:count" in it.
 TopologyDescription base_of(const std::string& spec) {
   sim::NamedTopology named = sim::find_description(spec);
   build_topology(named.description, named.count);  // refuses a wrong count
@@ -114,7 +114,7 @@ TopologyDescription base_of(const std::string& spec) {
   return named.description;
 }
 
-// No machine is written, or reported, that is the one that was given.
+// A machine equal to the given one is neither written nor reported.
 [[noreturn]] void refuse_unfitted(const Topology& topology,
                                   const std::vector<sim::MeasuredCollective>& rows) {
   std::int32_t of_node = topology.devices() / topology.nodes();

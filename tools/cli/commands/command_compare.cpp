@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard compare`: two reports side by side, and what differs.
+// `reshard compare`: sets two reports side by side and says what differs.
 #include <limits>
 #include <memory>
 

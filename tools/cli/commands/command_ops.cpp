@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard ops`: operators and their rules; for one call the candidates, their costs, the choice.
+// `reshard ops`: lists operators and their rules; for one call, the candidates, their costs, and
+// the choice.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -58,7 +59,7 @@ std::string operators_text(bool json) {
   return table.text(screen_width());
 }
 
-// "dim=1", "size=[8,4]", "ord=inf": what is no JSON is text.
+// "dim=1", "size=[8,4]", "ord=inf": a value that is not JSON is taken as text.
 void read_attribute(const std::string& text, OpAttributes& attributes) {
   std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos)
@@ -75,7 +76,7 @@ void read_attribute(const std::string& text, OpAttributes& attributes) {
   }
 }
 
-// The call, and the tensors that it points to.
+// The call, with the tensors that it points to.
 struct Asked {
   MeshRef mesh;
   std::vector<std::unique_ptr<TensorSpec>> specs;

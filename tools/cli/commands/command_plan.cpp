@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two commands on one request. `reshard plan`: what must move, and how; prints the steps, bytes
-// and memory per rank and what they cost, or the plan itself as text. `reshard simulate`: plan,
-// prove, move every rank's bytes in this process and compare them, time it on the topology, set it
-// beside the bound.
+// The two commands for a single request. `reshard plan`: what must move, and how; prints the steps,
+// the bytes and memory per rank and the costs, or the plan itself as text. `reshard simulate`:
+// plans, proves, moves every rank's bytes in this process and compares them, times the plan on the
+// topology, and compares the time with the bound.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -38,8 +38,9 @@ struct PlanOptions {
   std::string emit = "report";
 };
 
-// The min-cost planner's figure for a plan of `graph`, else that of the planner PyTorch would take,
-// which redistributes one tensor after the other.
+// PyTorch's cost, summed over the tensors as it redistributes them one after another: that of its
+// min-cost planner for a plan of `graph`, else that of the planner that PyTorch would use for the
+// tensor.
 void add_torch_facts(std::int32_t devices_per_host, sim::RunReport& report) {
   double cost_us = 0;
   std::set<bool> greedily;
@@ -95,7 +96,7 @@ void run_plan(const PlanOptions& options) {
     AlltoallvMatrix matrix = alltoallv_matrix(plan);
     progress.clear();
     std::int64_t size_bytes = (matrix.size_bytes + 15) / 16 * 16;
-    // -a 3: the slowest rank's time.
+    // -a 3 reports the slowest rank's time.
     std::string hint = fmt::format(
         "reshard: with this in traffic.txt: NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
         "mpirun -np {0} alltoallv_perf -b {1} -e {1} -a 3\n",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard replay`: a whole trace of redistributions, compute, messages and collectives, planned,
-// proved, moved and timed together.
+// `reshard replay`: plans, proves, moves and times a whole trace of redistributions, compute,
+// messages and collectives.
 #include <CLI/CLI.hpp>
 #include <limits>
 #include <memory>
@@ -36,7 +36,7 @@ struct ReplayOptions {
   OutputOptions output;
 };
 
-// The option's topology, else the header's, else the default that holds all ranks.
+// The option's topology, else the trace header's, else a default with all ranks.
 Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
   const std::string& spec =
       options.machine.topology.empty() ? trace.topology : options.machine.topology;
@@ -47,12 +47,13 @@ Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
     sim::require_devices(topology, highest);
     return topology;
   } catch (const InputError& error) {
-    // What the header says is wrong at the header's line; what the option says, at the option.
+    // An error in the header's topology is reported at the header's line, an error in the option at
+    // the option.
     throw error.in(options.machine.topology.empty() ? trace.file + ":1" : "--topology");
   }
 }
 
-// What the time depends on.
+// The hooks that affect the time.
 sim::ReplayHooks timing_hooks(const ReplayOptions& options, sim::Studies& studies) {
   sim::ReplayHooks hooks;
   hooks.study = [&studies](const Request& request, std::optional<TransportKind> transport) {
@@ -84,7 +85,7 @@ sim::ReplayHooks hooks_for(const ReplayOptions& options, sim::Studies& studies,
   return hooks;
 }
 
-constexpr std::size_t kMaxSaid = 100;  // findings: nobody reads more
+constexpr std::size_t kMaxSaid = 100;  // findings; nobody reads more
 
 void refuse(const std::vector<sim::TraceFinding>& findings) {
   if (findings.empty()) return;
@@ -101,8 +102,9 @@ void refuse(const std::vector<sim::TraceFinding>& findings) {
   throw check;
 }
 
-// What calls may take is looked at thousands of times: on more ranks by plans that are made at
-// once, which take longer but rank the ways alike; what is chosen is planned as all else.
+// Deciding calls compares thousands of candidate redistributions. On more ranks than this, they are
+// timed with the `rule` planner, whose plans are made at once and take longer but rank candidates
+// the same way; the chosen ones are planned like everything else.
 constexpr std::int32_t kRanksPlannedFully = 16;
 
 sim::StudyOptions quick_options(const MachineOptions& machine) {
@@ -126,7 +128,7 @@ void check_values(sim::DispatchReport& report, sim::Studies& studies, const sim:
   });
 }
 
-// Decides the trace's calls, where it has some.
+// Decides the trace's operator calls, if it has any.
 std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& options,
                                                       sim::Studies& studies, sim::Trace& trace,
                                                       Progress& progress) {
@@ -150,7 +152,7 @@ std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& optio
     try {
       sim::ReplayReport run = sim::replay(way, *studies.topology(), hooks, 0);
       if (run.findings.empty()) return run.time_ps;
-    } catch (const InputError&) {  // such as of a memory limit: no way to go
+    } catch (const InputError&) {  // for instance a memory limit: not a candidate
     }
     return std::numeric_limits<std::int64_t>::max();
   };

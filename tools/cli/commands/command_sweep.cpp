@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard sweep`: all pairs of placements on one or more meshes through every planner, each time
-// beside the bound. Where a strategy is weak, this shows it.
+// `reshard sweep`: takes all pairs of placements on one or more meshes through every planner and
+// compares each time with the bound, to show where a strategy is weak.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -24,15 +24,15 @@ struct SweepOptions {
   OutputOptions output;
 };
 
-// Placements that an axis may have: "R,S(0),S(1)", or R and every dim.
+// The placements that an axis may have: "R,S(0),S(1)" from the option, or R and every dim.
 std::vector<Placement> choices_of(const std::string& text, const Shape& shape) {
   std::vector<Placement> out{Placement::replicate()};
   if (text.empty()) {
     for (int dim = 0; dim < shape.size(); ++dim) out.push_back(Placement::shard(dim));
     return out;
   }
-  // The list is read as the placements of a mesh with as many axes as it has entries; that number
-  // is not known before.
+  // The list is parsed as the placements of a mesh with as many axes as it has entries. Their
+  // number is not known in advance, so all are tried.
   for (int count = 1; count <= 64; ++count) {
     try {
       return parse_placements(text, count, shape.size(), "--placements").placements;
@@ -43,7 +43,7 @@ std::vector<Placement> choices_of(const std::string& text, const Shape& shape) {
   return out;
 }
 
-// Every way to give each axis one of the choices, the last axis turning fastest.
+// Every way to give each axis one of the choices; the last axis varies fastest.
 std::vector<std::vector<Placement>> combinations(const std::vector<Placement>& choices, int axes) {
   std::vector<std::vector<Placement>> out;
   DimVector chosen(axes);
@@ -87,7 +87,8 @@ sim::SweepRow row_of(const Request& request, const std::string& mesh, const Boun
   return row;
 }
 
-// Where the time of a planner's worst pair goes: it is planned again, since only these are asked.
+// Where the time of a planner's worst pair goes. The pair is planned again, as only the worst pairs
+// need this.
 sim::LostTime lost_time(const SweepOptions& options,
                         const std::shared_ptr<const Topology>& topology, const Request& request,
                         const CutSets& sets, const std::string& planner) {
@@ -99,7 +100,7 @@ sim::LostTime lost_time(const SweepOptions& options,
                         study->bytes().received_total);
 }
 
-// One mesh: its own topology where none is named, one row of studies per planner.
+// Sweeps one mesh, on its own topology unless one is named, with one set of studies per planner.
 void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const Shape& shape,
                 const std::vector<Placement>& choices, sim::SweepReport& report,
                 Progress& progress) {
@@ -116,7 +117,7 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
   wanted.on_stage = [&](std::string_view what) { progress.phase(what); };
   for (const std::string& name : report.planners)
     by_planner.push_back(std::make_unique<sim::Studies>(topology, find_planner(name), wanted));
-  // All pairs have the same ranks.
+  // All pairs have the same ranks, and so the same cut sets.
   std::vector<Rank> ranks = mesh->ranks();
   std::sort(ranks.begin(), ranks.end());
   CutSets sets(*topology, ranks, sim::switches_of(by_planner.front()->transport()->kind()));
@@ -155,7 +156,7 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
   }
 }
 
-// What comes twice would count twice in every mean.
+// A duplicate would count twice in every mean.
 template <class Value>
 void require_different(const std::vector<Value>& values, std::string_view option) {
   for (auto value = values.begin(); value != values.end(); ++value)
@@ -203,7 +204,7 @@ void run_sweep(const SweepOptions& options) {
 
 void add_sweep_command(CLI::App& app) {
   auto options = std::make_shared<SweepOptions>();
-  options->machine.cache_size = 0;  // no pair comes twice: a cache would only hold memory
+  options->machine.cache_size = 0;  // no pair occurs twice, so a cache would only take memory
   CLI::App* command = app.add_subcommand(
       "sweep",
       "all placement pairs over one or more meshes, all planners side by side, with the bound");

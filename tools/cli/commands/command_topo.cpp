@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard topo`: machines by name and file. `list` the names, `show` one, `convert` it to another
-// format, `check` whether it can be so.
+// `reshard topo`: machines by name and from files. `list` lists the names, `show` describes one,
+// `convert` writes it in another format, and `check` looks for implausible figures.
 #include <memory>
 #include <string_view>
 
@@ -48,7 +48,7 @@ struct TopoOptions {
   std::string emit = "report", to = "text", svg;
 };
 
-// What the file did not say stands above what it said.
+// Assumptions, which the file did not state, go above its contents.
 std::string text_of(const TopologyDescription& description) {
   std::string text = to_text(description), assumed;
   for (const std::string& line : description.assumed) assumed += "# assumed: " + line + "\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The commands of `reshard`, each in the file that its line names. Each adds its options to the
-// application and runs when it was chosen.
+// The commands of `reshard`, each in the file named on its line. Each function adds a command and
+// its options to the application; the command runs if it is chosen.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ void add_ops_command(CLI::App& app);        // command_ops.cpp
 void add_doctor_command(CLI::App& app);     // command_doctor.cpp
 void add_manual_commands(CLI::App& app);    // command_manual.cpp
 
-// Machines that are known by name.
+// The machines that are known by name.
 std::string presets_table();
 sim::Json presets_json();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard doctor`: what was found on this machine, what is missing, and how to get it, found at
-// run time without headers or link-time dependencies on any of it.
+// `reshard doctor`: what this machine has, what is missing, and how to get it. Everything is looked
+// up at run time, without headers of or links to any of it.
 #include <memory>
 #include <string_view>
 
@@ -31,8 +31,8 @@ struct Fact {
   std::string value;  // what was found, or what is missing and how to get it
 };
 
-// A shared library that is looked for when it is asked about. It stays loaded: unloading drivers is
-// not safe.
+// A shared library, loaded when it is asked about. It stays loaded, as unloading drivers is not
+// safe.
 class SharedLibrary {
  public:
   explicit SharedLibrary(const char* name) : handle_(dlopen(name, RTLD_LAZY | RTLD_LOCAL)) {}
@@ -99,8 +99,8 @@ Fact compiler() {
 #endif
 }
 
-// Compiler and libraries of this build, then CUDA and NCCL as found now. Backends speak for
-// themselves.
+// The compiler and libraries of this build, then CUDA and NCCL as found now. Backends report their
+// own status.
 std::vector<Fact> machine_facts() {
   return {compiler(),
           {"processors", true, std::to_string(sysconf(_SC_NPROCESSORS_ONLN))},

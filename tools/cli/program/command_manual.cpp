@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard manual` and `reshard completion bash|zsh`: what packages install beside the program.
-// Both are read off the commands themselves, so that neither can be out of date.
+// `reshard manual` and `reshard completion bash|zsh`: files that packages install with the program.
+// Both are generated from the commands themselves, so neither can be out of date.
 #include <map>
 #include <set>
 #include <string_view>
@@ -20,7 +20,7 @@ namespace reshard::tools {
 
 namespace {
 
-// Text as troff takes it: its own characters escaped, lines that would be requests guarded.
+// Escapes text for troff: its special characters, and lines that would be requests.
 std::string troff(const std::string& text) {
   std::string out;
   for (char c : text) {
@@ -30,7 +30,7 @@ std::string troff(const std::string& text) {
   return out;
 }
 
-// Commands in the order in which they were added; `path` is "topo list".
+// Visits commands in the order in which they were added; `path` is "topo list".
 template <class Visit>
 void for_each_command(const CLI::App& app, const std::string& path, Visit&& visit) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -40,8 +40,8 @@ void for_each_command(const CLI::App& app, const std::string& path, Visit&& visi
   }
 }
 
-// The help of all commands, and their examples: what follows those in a footer, after a blank line,
-// may depend on the machine.
+// The help of all commands, and the examples in their footers. What follows those after a blank
+// line may depend on the machine, so it is left out.
 std::string manual_page(const CLI::App& app) {
   std::string help = app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::All);
   std::string examples;
@@ -78,8 +78,8 @@ Words option_words(const CLI::App& app) {
   return out;
 }
 
-// What an option's value may be, as far as that can be listed: "NAME:{local,mpi}" is how CLI11
-// calls a choice.
+// The possible values of an option, if they can be listed: CLI11 describes a choice as
+// "NAME:{local,mpi}".
 Words values_of(const CLI::Option& option) {
   std::string type = option.get_type_name();
   std::size_t open = type.find(":{");
@@ -95,7 +95,7 @@ Words values_of(const CLI::Option& option) {
   return out;
 }
 
-// The cases of a shell's `case` over the word before: options' values.
+// The cases of a shell's `case` on the previous word: the values of options.
 std::string value_cases(const CLI::App& app) {
   std::map<std::string, std::set<std::string>> values{};
   std::set<std::string> files;
@@ -120,8 +120,8 @@ constexpr const char* kZshStart =
     "(( $+functions[compdef] )) || { autoload -U compinit && compinit; }\n"
     "autoload -U +X bashcompinit && bashcompinit\n";
 
-// bash takes files where no word fits; zsh runs the same by its bashcompinit, which needs its own
-// completion to be on.
+// bash completes file names if no word fits; zsh runs the same script through its bashcompinit,
+// which requires zsh's own completion to be enabled.
 std::string completion(const CLI::App& app, bool zsh) {
   std::string commands,
       words = fmt::format("    \"\") words=\"{}\" ;;\n", fmt::join(option_words(app), " "));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The program `reshard`: the list of its commands, and the only place that exits. Exit codes: 0
-// done, others in agreement.h.
+// The program `reshard`: the list of its commands, and the only place that exits. Exit code 0 means
+// done; failure.h lists the others.
 #include <malloc.h>
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -57,13 +57,13 @@ int run(int argc, char** argv) {
 }  // namespace reshard::tools
 
 int main(int argc, char** argv) {
-  // What a long trace frees it needs again: pages that go back to the system come back zeroed,
-  // which took a tenth of a replay.
+  // Keeps freed memory in the process: a long trace needs it again, and pages that were returned to
+  // the system come back zeroed, which took a tenth of a replay.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   std::signal(SIGPIPE,
-              SIG_IGN);  // a reader that has gone ends the program quietly, where it writes
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error like a full disk
+              SIG_IGN);  // if the reader is gone, the program ends quietly at its next write
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is an error, like a full disk
   reshard::tools::clean_up_on_signals();
   try {
     return reshard::tools::run(argc, argv);

@@ -19,10 +19,10 @@ namespace reshard::tools {
 
 namespace {
 
-// How one process fared: exit code 0 and the phase's result, or another and its reasons.
+// How one process fared: exit code 0 and the phase's result, or another code and its reasons.
 struct Outcome {
   int exit_code = 0;
-  std::string text;  // reasons one a line
+  std::string text;  // reasons, one per line
 };
 
 std::vector<std::byte> packed(const Outcome& outcome) {
@@ -61,7 +61,7 @@ std::vector<std::string> lines_of(const std::string& text, const std::string& pr
   return out;
 }
 
-// Processes that say the same are one; who says it is left out where the root speaks for all that
+// Merges processes with the same reasons. Their ranks are left out if the root speaks for all that
 // failed.
 Failure failure_among(const std::vector<Outcome>& outcomes) {
   std::vector<std::pair<std::string, std::vector<Rank>>> sayings;
@@ -83,7 +83,7 @@ Failure failure_among(const std::vector<Outcome>& outcomes) {
   return out;
 }
 
-// The root's verdict on a phase that nobody failed in.
+// The root's verdict on a phase in which no process failed.
 Failure difference_among(const std::vector<Outcome>& outcomes, std::string_view result_name) {
   for (std::size_t i = 1; i < outcomes.size(); ++i)
     if (outcomes[i].text != outcomes[0].text)
@@ -96,7 +96,7 @@ Failure difference_among(const std::vector<Outcome>& outcomes, std::string_view 
 
 namespace launch = backends::launch;
 
-// Launchers start their processes within less.
+// Launchers start all their processes within less time than this.
 constexpr std::chrono::seconds kMeeting{10};
 
 // Through the backend where it connects processes itself: mpirun does not say where its first
@@ -128,7 +128,8 @@ void together(Processes& processes, std::string_view result_name, const Phase& p
   if (processes.is_root()) {
     failure = failure_among(outcomes);
     if (failure.exit_code == 0) failure = difference_among(outcomes, result_name);
-    // Before the others know: a launcher ends all when the first process leaves.
+    // Reported before the others learn of it: a launcher ends all processes when the first one
+    // exits.
     say(failure.reasons);
   }
   std::byte code{static_cast<std::uint8_t>(failure.exit_code)};

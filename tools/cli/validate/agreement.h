@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes that fail together: a process among many must say to the others what main says for a
-// single one.
+// Makes processes fail together: where a single process would let main report an error, one of many
+// must tell the others.
 #pragma once
 
 #include <exception>
@@ -16,22 +16,22 @@
 
 namespace reshard::tools {
 
-// A process that stops while others wait for it would leave them hanging, and a wrong option would
-// be reported once per process. So work that may fail without the others is done in a phase: at its
-// end every process says how it went, and where one failed all stop, with its exit code and one
-// message. Where the others are inside a call that waits (a run), there is no such end: there the
-// process says its reason itself and ends all.
+// A process that stops while others wait for it would leave them hanging, and each process would
+// report a wrong option again. So work that can fail on one process alone is done in a phase: at
+// its end every process reports how it went, and if one failed all stop, with its exit code and one
+// message. While the others are inside a call that waits (a run) there is no such end: a process
+// that fails then reports its reason itself and ends all.
 
-// What a phase comes to: any text that must be the same on every process.
+// A phase returns any text that must be the same on every process.
 using Phase = std::function<std::string()>;
 
-// Runs the phase on every process. Where it throws on some, or comes to different results, throws
-// Stopped on all. `result_name` says what differs: "the plan". With a single process
-// exceptions pass as they are.
+// Collective. Runs the phase on every process. If it throws on some, or returns different texts,
+// throws Stopped on all. `result_name` names the text in the error: "the plan". With a single
+// process, exceptions pass unchanged.
 void together(Processes& processes, std::string_view result_name, const Phase& phase);
 
-// Runs what waits for other processes. A process where it throws says why, with its rank, and ends
-// all; with a single process exceptions pass as they are.
+// Runs work that waits for other processes. A process on which it throws reports why, with its
+// rank, and ends all; with a single process, exceptions pass unchanged.
 void waiting_for_others(Processes& processes, const std::function<void()>& work);
 
 // ---- before there is a backend -----------------------------------------------------------------

@@ -19,7 +19,7 @@ class App;
 
 namespace reshard::tools {
 
-// Which backend runs plans, how often, and what the backend itself is told.
+// Which backend runs plans, how often, and the backend's own options.
 struct CarrierOptions {
   std::string backend = "local", rendezvous;
   RunCounts counts;
@@ -31,7 +31,7 @@ struct CarrierOptions {
 
 void add_carrier_options(CLI::App& command, CarrierOptions& options);
 
-// Warnings go to standard error, from the first process.
+// Warnings go to standard error, from the first process only.
 backends::BackendOptions backend_options(const CarrierOptions& options);
 
 // `local`, then the registry's.
@@ -57,7 +57,7 @@ std::string text(const BackendInfo& backend);
 std::unique_ptr<Executor> make_executor(const BackendInfo& backend,
                                         const backends::BackendOptions& options);
 
-// Picoseconds on a clock that never goes back.
+// Picoseconds on a monotonic clock.
 std::int64_t steady_ps();
 
 }  // namespace reshard::tools

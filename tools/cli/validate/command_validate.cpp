@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// `reshard validate`: what validate.h declares, on the backend that the options name.
 #include "tools/cli/commands/commands.h"
 
 #include <array>
@@ -29,12 +30,12 @@ namespace reshard::tools {
 
 namespace {
 
-// What all processes know before they run anything.
+// What every process has before anything runs.
 struct Setup {
   std::optional<Studied> studied;
   std::int64_t data_budget_bytes = 0;
   std::unique_ptr<PreparedPlan> prepared;
-  std::optional<Progress> progress = {};  // at the root
+  std::optional<Progress> progress = {};  // at the root only
   void stage(std::string_view what) {
     if (progress) progress->stage(what);
   }
@@ -51,7 +52,7 @@ void refuse_ignored(const ValidateOptions& options, const backends::BackendFacts
   refuse_both(!carrier.rendezvous.empty() && !facts.meets_at_rendezvous, "--rendezvous", backend);
 }
 
-// What processes must have alike to make the same runs of a plan.
+// The options that processes must share to run a plan in the same way.
 std::string runs_text(const CarrierOptions& carrier) {
   return fmt::format(
       "--iterations {} --warmup {}{}{}", carrier.counts.iterations, carrier.counts.warm_up,
@@ -59,8 +60,8 @@ std::string runs_text(const CarrierOptions& carrier) {
       carrier.communicators.empty() ? "" : " --communicators " + carrier.communicators);
 }
 
-// Returns the plan in short. The planning of a later reshard, or of another topology file on one
-// host, would show here.
+// Returns a short description of the plan, which would differ if one host had a later reshard or
+// another topology file.
 std::string plan_all(const ValidateOptions& options, Processes& processes, Setup& setup) {
   const bool is_root = processes.is_root();
   for (const std::string& file : options.request.plan_files)
@@ -78,7 +79,7 @@ std::string plan_all(const ValidateOptions& options, Processes& processes, Setup
   Subject subject =
       options.subject ? *options.subject : subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
-  wanted.record_timelines = is_root;  // who reports
+  wanted.record_timelines = is_root;  // the root reports
   wanted.explain = is_root && !options.output.html.empty();
   wanted.on_stage = [&](std::string_view what) { setup.stage(what); };
   if (is_root) setup.progress.emplace();
@@ -90,7 +91,7 @@ std::string plan_all(const ValidateOptions& options, Processes& processes, Setup
                      plan.planner, digest_of(to_text(plan)).hex());
 }
 
-// A refusal is said together; where a call fails the others may be waiting inside theirs.
+// A refusal is reported together; but if a call fails, the others may be waiting inside theirs.
 void prepare_all(Executor& executor, Setup& setup) {
   std::optional<InputError> refusal;
   waiting_for_others(executor.processes(), [&] {
@@ -117,7 +118,7 @@ std::int32_t count_hosts(Processes& processes) {
   return static_cast<std::int32_t>(hosts.size());
 }
 
-// What the run showed, at the root.
+// What the runs showed, at the root.
 struct Findings {
   std::vector<Timeline> runs;
   sim::ValueFacts values;
@@ -137,7 +138,7 @@ Findings run_all(const ValidateOptions& options, Processes& processes, Setup& se
   out.runs = gathered_runs(processes, plan, timed_runs(*setup.prepared, counts, on_run));
   setup.stage("comparing");
   CheckedShards checked = checked_shards(*setup.prepared, plan, patterns);
-  setup.prepared.reset();  // its memory is free before the root runs the store
+  setup.prepared.reset();  // frees its memory before the root runs the store
   out.values.shards = gathered_shards(processes, plan, checked.shards);
   if (processes.count() == 1 && out.values.hold()) out.values.digest = checked.digest;
   out.hosts = count_hosts(processes);
@@ -192,8 +193,7 @@ void write_outputs(const ValidateOptions& options, const Setup& setup,
                 [&](std::ostream& out) { sim::write_measurements(out, measurements); });
 }
 
-// The root's work after all have run. Throws CheckNotHeld, after the report, where values are
-// wrong.
+// The root's work after all have run. If values are wrong, throws CheckNotHeld after the report.
 void conclude(const ValidateOptions& options, const BackendInfo& backend, Executor& executor,
               Setup& setup, Findings&& found) {
   Progress& progress = *setup.progress;

@@ -37,7 +37,7 @@ struct RunHead {
   std::size_t spans;
 };
 
-// Every part of the plan has one span in every run, and nothing else has.
+// Every part of the plan must have exactly one span in every run, and there must be no others.
 void require_all_parts(const Plan& plan, const std::vector<Timeline>& runs) {
   std::vector<sim::MeasuredPart> parts = sim::parts_of(plan);
   for (const Timeline& run : runs) {
@@ -51,7 +51,7 @@ void require_all_parts(const Plan& plan, const std::vector<Timeline>& runs) {
   }
 }
 
-// Whose the shards are: tensor by tensor, ascending by rank.
+// The owner of a shard; sorted by tensor, then ascending by rank.
 using ShardOwner = std::pair<TensorId, Rank>;
 ShardOwner owner_of(const sim::ShardFacts& shard) { return {shard.tensor, shard.rank}; }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `validate` does, so that tests can put executors of their own under it: a plan on real
-// ranks, its bytes compared with the request and the store, its times set beside the engine's
+// The work of `validate`, separated so that tests can run it on their own executors: runs a plan on
+// real ranks, compares its bytes with the request and the store, and its times with the engine's.
 //
-// The same on one process and on many (agreement.h): every process plans and proves by itself and
-// must come to the same plan; then all run it; then the root reports.
+// It is the same on one process and on many (agreement.h): every process plans and proves for
+// itself and must get the same plan; then all run it; then the root reports.
 #pragma once
 
 #include <optional>
@@ -22,12 +22,12 @@ struct ValidateOptions {
   OutputOptions output;
   CarrierOptions carrier;
   std::string data_budget, measurements;
-  std::optional<Subject> subject = {};  // where it was read before
+  std::optional<Subject> subject = {};  // if it has been read already
 };
 
-// Collective over the executor's processes. Prints the report and writes the files that the options
-// name, at the root; throws CheckNotHeld (Stopped, where there are several processes) after the
-// report where values are wrong.
+// Collective over the executor's processes. At the root, prints the report and writes the files
+// that the options name. If values are wrong, throws CheckNotHeld after the report (Stopped if
+// there are several processes).
 void validate_on(Executor& executor, const BackendInfo& backend, const ValidateOptions& options);
 
 }  // namespace reshard::tools

@@ -14,7 +14,7 @@ from ._plan import Plan, plan
 
 __version__ = version()
 
-# As users know them.
+# Under their public names.
 for _class in (BackendError, CheckFailure, Findings, InputError, ReshardError):
     _class.__module__ = __name__
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands of the program as functions that return what `--json` prints, as dicts and lists
-(tools/json-schemas.md). Options are the program's, with _ for -: memory_limit=2**30, cold=True,
-planner=["p2p", "auto"] for one that is given twice."""
+"""The program's commands as functions that return what `--json` prints, as dicts and lists
+(tools/json-schemas.md). Options are the program's, with _ for -: memory_limit=2**30, cold=True, and
+planner=["p2p", "auto"] for a repeated option."""
 
 import json
 import os
@@ -13,10 +13,11 @@ from ._plan import asked_of, plan
 
 
 def command(*arguments: str) -> str:
-    """What `reshard ARGUMENTS` prints, for plan, simulate, replay, sweep, calibrate and topo.
+    """What `reshard ARGUMENTS` prints, for plan, simulate, replay, sweep, calibrate, topo, compare
+    and ops.
 
-    Raises InputError and so on with the program's sentence; Findings, which carries the report,
-    where a check that was asked for did not hold.
+    Raises InputError and the other errors with the program's message, and Findings, which carries
+    the report, if a check that was asked for did not hold.
     """
     return library.command([text_option("argument", word) for word in arguments])
 
@@ -45,8 +46,8 @@ def _asked(name, *arguments, **options):
 
 
 def _asked_of_files(name, files, **options):
-    """Of contents by the names that the report shall have for them: they lie in a folder of a
-    random name, which is no part of what was asked."""
+    """Runs a command on contents, given by the names that the report is to show: they are written
+    to a folder with a random name, which is removed from texts."""
     import tempfile  # slow to import, seldom needed
 
     with tempfile.TemporaryDirectory() as folder:
@@ -77,23 +78,25 @@ def _json(name, value):
 
 
 def simulate(*request, data: str = "full", **options) -> Dict[str, Any]:
-    """Plans, proves, moves every rank's bytes in this process, times, compares with the bound. The
-    request and options are those of `plan`; data: "full" or "proof" (moves nothing). Further
-    options are the program's: transport="ideal", nccl_version, cold=True, data_budget."""
+    """Plans, proves, moves every rank's bytes in this process, times the plan and compares it with
+    the bound. The request and options are those of `plan`; data: "full" or "proof" (moves nothing).
+    Other options are the program's: transport="ideal", nccl_version, cold=True, data_budget."""
     run = {name: options.pop(name) for name in _RUN_OPTIONS if name in options}
     return _asked("simulate", *asked_of(*request, **options).words(), data=data, **run)
 
 
 def bound(*request, **options) -> Dict[str, int]:
-    """The least time that the topology allows any plan of a request, in picoseconds: `bound_ps`,
-    and `cut_ps`, `volume_ps`, `latency_ps`, `price_ps`, `holder_ps`, of which it is the greatest.
+    """Lower bounds of the time that any plan of a request takes on the topology, in picoseconds:
+    `cut_ps`, `volume_ps`, `latency_ps`, `price_ps` and `holder_ps`, and `bound_ps`, the greatest of
+    them.
     """
     return plan(*request, **{"planner": "p2p", **options}).bound
 
 
 def sweep(shape, mesh, dtype="f32", **options) -> Dict[str, Any]:
-    """All pairs of placements of one tensor, by each planner: `rows` and `summary`. mesh: one, or a
-    list of texts; placements="R,S(0)", planner, topology ... as `reshard sweep` has them.
+    """All pairs of placements of one tensor through each planner: `rows` and `summary`. mesh: one,
+    or a list of texts; placements="R,S(0)", planner, topology and the other options of `reshard
+    sweep`.
     """
     several = isinstance(mesh, list) and all(isinstance(each, str) for each in mesh)
     return _asked(
@@ -106,9 +109,9 @@ def sweep(shape, mesh, dtype="f32", **options) -> Dict[str, Any]:
 
 
 def replay(trace: Union[str, os.PathLike, Iterable[Dict[str, Any]]], **options) -> Dict[str, Any]:
-    """A trace: a file, or the lines of one as dicts (traces/README.md; the first may be left out).
+    """Replays a trace: a file, or its lines as dicts (traces/README.md; the first may be left out).
 
-    Raises Findings where the trace is at fault, as where it hangs.
+    Raises Findings if the trace itself is at fault, for instance if it hangs.
     """
     if isinstance(trace, (str, os.PathLike)):
         return _asked("replay", os.fsdecode(trace), **options)
@@ -125,15 +128,15 @@ def replay(trace: Union[str, os.PathLike, Iterable[Dict[str, Any]]], **options) 
 
 
 def compare(a: Dict[str, Any], b: Dict[str, Any]) -> Dict[str, Any]:
-    """Two reports, as the functions above return them, side by side: what differs."""
+    """Compares two reports that the functions above returned, and returns what differs."""
     return _asked_of_files("compare", {"a": _json("a", a), "b": _json("b", b)})
 
 
 def topologies() -> List[Dict[str, str]]:
-    """Those that are built in: `name`, `summary`."""
+    """The built-in topologies: `name`, `summary`."""
     return _asked("topo", "list")["topologies"]
 
 
 def topology(name: str) -> Dict[str, Any]:
-    """What is known of a machine: a preset, "NAME:NODES", or a file."""
+    """The description of a machine: a preset, "NAME:NODES", or a file."""
     return _asked("topo", "show", _value("name", name))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plans run on the arrays of callers: one rank's part over whatever carries messages, or all ranks'
+"""Runs plans on a caller's arrays: one rank's part over the caller's transport, or all ranks' parts
 in this process."""
 
 import ctypes as c
@@ -15,7 +15,7 @@ _EMPTY_RUN = library.Run()
 
 
 class Transfer(NamedTuple):
-    """Bytes for, or from, another rank."""
+    """Bytes to or from another rank."""
 
     peer: int
     tag: int  # the same at both ends
@@ -23,8 +23,8 @@ class Transfer(NamedTuple):
 
 
 class _Run:
-    """What the library calls while it runs: an exception in `exchange` ends the run and is raised
-    again behind it."""
+    """The function that the library calls while it runs: an exception in `exchange` ends the run
+    and is raised again after it."""
 
     def __init__(self, exchange):
         self.error = None
@@ -47,7 +47,7 @@ def _transfers(array, count):
 
 
 def _transport_of(transport):
-    """What has `exchange(sends, receives)`: a transport itself, or what carries for
+    """An object with `exchange(sends, receives)`: a transport itself, or one made from
     torch.distributed, one of its process groups, or a communicator of mpi4py."""
     if transport is None or hasattr(transport, "exchange"):
         return transport
@@ -66,22 +66,22 @@ def _transport_of(transport):
 
 
 def on_device(array):
-    """Whether a processor cannot read it: an array by DLPack that says so."""
+    """Whether the host cannot read the array's memory, as reported by DLPack."""
     return hasattr(array, "__dlpack_device__") and array.__dlpack_device__()[0] not in HOST_DEVICES
 
 
 def execute(plan, rank, source, destination, transport=None):
-    """Runs `rank`'s part of the plan; every rank of the plan calls it.
+    """Runs `rank`'s part of the plan; every rank of the plan must call it.
 
-    source, destination: the rank's shards, arrays with the buffer protocol or DLPack, contiguous,
-    of exactly the shards' bytes; None where the rank has none. transport:
-    torch.distributed or one of its process groups (of all ranks of the plan; peers are global
-    ranks), a communicator of mpi4py, or an object with `exchange(sends, receives)`, which gets
-    lists of Transfer and returns when all are done; None where nothing travels.
+    source, destination: the rank's shards, contiguous arrays with the buffer protocol or DLPack, of
+    exactly the shards' bytes; None if the rank has none. transport: torch.distributed or one of its
+    process groups (of all ranks of the plan; peers are global ranks), a communicator of mpi4py, or
+    an object with `exchange(sends, receives)`, which gets lists of Transfer and returns when all
+    are done; None if nothing is sent.
 
-    Arrays of the host have the bits of `reshard simulate` whatever carries them. Arrays of a GPU
-    need torch.distributed; then collectives are the library's, and fold in its order. Raises
-    InputError where an array does not fit, and whatever the transport raises.
+    Arrays in host memory get the bits of `reshard simulate`, whatever carries the messages. Arrays
+    on a GPU need torch.distributed; collectives are then the library's own and fold in its order.
+    Raises InputError if an array does not fit, and whatever the transport raises.
     """
     require_plan(plan)
     rank = rank_number(rank)
@@ -100,7 +100,7 @@ def execute(plan, rank, source, destination, transport=None):
 
 
 def run_on_host(plan, rank, given, taken, exchange):
-    """The same of memory that is known to be usable."""
+    """The same on memory that has been checked."""
     run = _Run(exchange) if exchange is not None else None
     arguments = _arguments(given, taken)
     if run is not None:
@@ -114,7 +114,7 @@ def run_on_host(plan, rank, given, taken, exchange):
 
 
 def run_on_rings(plan, rank, given, taken, rings, number):
-    """The same over memory that the ranks share. number: the run's own, equal on all of them."""
+    """The same over memory shared by the ranks. number: identifies the run, equal on all ranks."""
     arguments = _arguments(given, taken)
     try:
         program = plan.program(rank).pointer

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that are read and written: by content, and all or nothing."""
+"""Reads files to detect changes, and writes files all or nothing."""
 
 import os
 import stat
@@ -8,8 +8,8 @@ from typing import Optional
 
 
 def content_digest(topology: Optional[str]) -> Optional[str]:
-    """Of the file that a topology's name names, alone or with ":COUNT" and ",nics=2" behind it;
-    None of a preset, and of what is no file, which the library refuses."""
+    """A digest of the file that a topology's name refers to, alone or followed by ":COUNT" or
+    ",nics=2"; None for a preset, and for names that are no file, which the library refuses."""
     if topology is None:
         return None
     plain = topology.partition(",")[0]
@@ -28,9 +28,9 @@ def _digest(content):
 
 
 def replace_file(path, text):
-    """Writes beside the file and renames, so that a full disk or a signal leaves the old one as it
-    was. A file that is there keeps its mode, and its owner where that is allowed; a link is
-    followed; what is no file, such as a pipe, is written as it is."""
+    """Writes a temporary file and renames it, so that a full disk or a signal leaves the old file
+    unchanged. An existing file keeps its mode, and its owner if that is allowed; links are
+    followed; anything that is not a regular file, such as a pipe, is written directly."""
     content = text.encode("utf-8", "surrogateescape")
     try:
         old = os.stat(path)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Meshes, placements, shapes and dtypes as the texts of the command line, from what users have:
-texts, numbers, and the objects of torch.distributed, known by what they look like and never
+"""Converts meshes, placements, shapes and dtypes to the texts of the command line: from texts,
+numbers, and objects of torch.distributed, which are recognised by their attributes; torch is never
 imported."""
 
 import re
@@ -11,7 +11,7 @@ from ._library import InputError
 
 
 class _Value:
-    """Equal and shown by what it holds. (dataclasses take as long to import as all the rest.)"""
+    """Compared and shown by its fields. (dataclasses take as long to import as everything else.)"""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ class _Value:
 
 
 class Shard(_Value):
-    """An axis cuts `dim` of the tensor, negative from the last."""
+    """A mesh axis shards `dim` of the tensor; a negative dim counts from the last."""
 
     __slots__ = ("dim",)
 
@@ -39,13 +39,13 @@ class Shard(_Value):
 
 
 class Replicate(_Value):
-    """All ranks along an axis hold the same."""
+    """All ranks along a mesh axis hold the same."""
 
     __slots__ = ()
 
 
 class Partial(_Value):
-    """Ranks along an axis hold addends: sum, avg, product, min, max, band, bor, bxor."""
+    """Ranks along a mesh axis hold addends: sum, avg, product, min, max, band, bor, bxor."""
 
     __slots__ = ("reduce_op",)
 
@@ -54,7 +54,7 @@ class Partial(_Value):
 
 
 class StridedShard(_Value):
-    """As torch's _StridedShard: `dim` is cut behind `split_factor` parts of it."""
+    """Like torch's _StridedShard: `dim` is sharded within each of `split_factor` parts."""
 
     __slots__ = ("dim", "split_factor")
 
@@ -64,7 +64,7 @@ class StridedShard(_Value):
 
 
 class Mesh(_Value):
-    """`shape` by axis; `names` of the axes; `ranks` row-major, default 0, 1, 2 ..."""
+    """`shape` by axis; `names` of the axes; `ranks` in row-major order, 0, 1, 2 ... by default."""
 
     __slots__ = ("shape", "names", "ranks")
 
@@ -80,7 +80,7 @@ class Mesh(_Value):
 
 
 def whole_number(name, value, least=0, most=(1 << 63) - 1) -> int:
-    """Within the bounds of what the library counts with: beyond, ctypes would cut off bits."""
+    """An integer within the library's range; ctypes would silently drop bits of a larger one."""
     if isinstance(value, bool):
         raise InputError(f"{name}: expected a whole number, found {value}")
     try:
@@ -97,7 +97,7 @@ def rank_number(value) -> int:
 
 
 def shown(value, most=80) -> str:
-    """A value as a message shows it, whatever its own repr does."""
+    """The value as shown in a message, even if its own repr fails."""
     try:
         text = ascii(value)
     except Exception:  # noqa: BLE001  (theirs may raise anything)
@@ -112,7 +112,7 @@ def text_option(name, value) -> str:
 
 
 def placement_text(placement, dims):
-    """ "S(0)" of a Shard of ours or torch's; `dims` of the tensor, for negative dims."""
+    """ "S(0)" for our own Shard or torch's; `dims` of the tensor, to resolve negative dims."""
     if isinstance(placement, str):
         return placement
     kind = type(placement).__name__
@@ -135,7 +135,7 @@ def placement_text(placement, dims):
 
 
 def _word(text):
-    """What cannot be read as more than one word of a placement."""
+    """The text, if it can only be read as a single word of a placement."""
     if not re.fullmatch(r"\w+", text, re.ASCII):
         raise InputError(f"reduce_op: expected a name such as sum, found {shown(text)}")
     return text
@@ -143,7 +143,7 @@ def _word(text):
 
 def _dim(dim, dims):
     number = whole_number("dim", dim, -(1 << 31), (1 << 31) - 1)
-    # One that is out of range stays as it is, for the library to refuse.
+    # A dim out of range is passed on unchanged, for the library to refuse.
     return number + dims if -dims <= number < 0 else number
 
 
@@ -156,7 +156,7 @@ def placements_text(placements, dims):
 
 
 def mesh_texts(mesh):
-    """(mesh, ranks or None) of a text, a shape, ranks in nested lists, a Mesh or torch's
+    """(mesh, ranks or None) from a text, a shape, ranks in nested lists, a Mesh or torch's
     DeviceMesh."""
     if isinstance(mesh, str):
         return mesh, None
@@ -198,7 +198,8 @@ def _nested_text(ranks):
 
 
 def _sequence(name, value, expected):
-    """As a tuple. The order of a set is nobody's; a text's characters are no numbers."""
+    """The value as a tuple. Refuses sets, which have no order, and texts, whose characters are not
+    numbers."""
     if not isinstance(value, (set, frozenset, dict, bytes, bytearray, str)):
         try:
             return tuple(value)
@@ -224,7 +225,7 @@ _TORCH_DTYPES = {
 
 
 def dtype_text(dtype):
-    """ "bf16" of a text, torch's dtype or NumPy's."""
+    """ "bf16" from a text, a torch dtype or a NumPy dtype."""
     if getattr(dtype, "byteorder", "=") == ">":
         raise InputError(f"dtype: expected the byte order of this machine, found {shown(dtype)}")
     name = getattr(dtype, "name", dtype)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libreshard.so and its C interface (tools/capi/reshard.h), found, loaded and asked."""
+"""Finds, loads and calls libreshard.so through its C interface (tools/capi/reshard.h)."""
 
 import atexit
 import ctypes as c
@@ -14,7 +14,7 @@ FINDINGS, INPUT_ERROR, CHECK_FAILURE, BACKEND_ERROR = 1, 2, 3, 4
 
 
 class ReshardError(Exception):
-    """What every error of reshard is."""
+    """The base class of all errors of reshard."""
 
 
 class InputError(ReshardError, ValueError):
@@ -22,15 +22,15 @@ class InputError(ReshardError, ValueError):
 
 
 class CheckFailure(ReshardError, RuntimeError):
-    """A bug of reshard."""
+    """A bug in reshard."""
 
 
 class BackendError(ReshardError, RuntimeError):
-    """The system or what carries messages failed."""
+    """The system or the transport failed."""
 
 
 class Findings(ReshardError):
-    """A check that was asked for did not hold; `text` is the report all the same."""
+    """A check that was asked for did not hold; `text` is the report nevertheless."""
 
     def __init__(self, message, text=""):
         super().__init__(message)
@@ -46,7 +46,7 @@ _ERRORS = {
 
 
 class _Struct(c.Structure):
-    # Each begins with its size, so that library and caller may differ in version.
+    # Each begins with its size, so that the library and its caller may be of different versions.
     def __init__(self, **fields):
         super().__init__(struct_size=c.sizeof(type(self)), **fields)
 
@@ -165,7 +165,7 @@ def _candidates():
         return
     here = os.path.dirname(os.path.realpath(__file__))
     yield os.path.join(here, "libreshard.so.0")
-    for build in ("wheel", "release"):  # of a source tree
+    for build in ("wheel", "release"):  # in a source tree
         yield os.path.join(here, "..", "..", "..", "build", build, "libreshard.so.0")
     yield "libreshard.so.0"
 
@@ -206,7 +206,7 @@ def version():
 
 
 def call(name, *arguments):
-    """Calls reshard_NAME, which gives a code. The interpreter's lock is not held meanwhile."""
+    """Calls reshard_NAME, which returns a code, without holding the interpreter's lock."""
     code = getattr(_library, "reshard_" + name)(*arguments)
     if code != 0:
         _refuse(code)
@@ -217,8 +217,9 @@ _abandoned = []  # threads
 
 @atexit.register
 def _end_abandoned_calls():
-    """The library's own data go when the process exits, so that nothing may run in it by then.
-    Where Ctrl-C ended the program, its signal ends it here."""
+    """Waits for abandoned calls: the library's own data are destroyed when the process exits, so
+    nothing may run in it then. If Ctrl-C ended the program, the process ends here by that signal
+    instead."""
     for thread in _abandoned:
         try:
             if thread.is_alive() and getattr(sys, "last_type", None) is not KeyboardInterrupt:
@@ -233,9 +234,10 @@ def _end_abandoned_calls():
 
 
 def long_call(name, *arguments, keeps=None):
-    """The same of what may take long: Ctrl-C ends the wait at once. Python handles signals in the
-    main thread, between its own instructions, so another thread calls; abandoned, it goes on until
-    the library returns, and keeps alive what it was given and what that points to, `keeps`."""
+    """The same for calls that may take long: Ctrl-C ends the wait at once. Python handles signals
+    in the main thread, between its own instructions, so another thread makes the call. If
+    abandoned, that thread goes on until the library returns, and keeps alive its arguments and what
+    they point to, `keeps`."""
     if threading.current_thread() is not threading.main_thread():
         return call(name, *arguments)
     failures, done = [], threading.Event()
@@ -251,7 +253,7 @@ def long_call(name, *arguments, keeps=None):
     thread = threading.Thread(target=run, daemon=True, name="reshard")
     try:
         thread.start()
-    except RuntimeError:  # the interpreter is on its way out
+    except RuntimeError:  # the interpreter is shutting down
         run()
     try:
         done.wait()
@@ -263,7 +265,8 @@ def long_call(name, *arguments, keeps=None):
 
 
 def encoded(name, text):
-    """A text for the library; None stays. What is no UTF-8 in a file's name stays as it is."""
+    """A text for the library; None stays None. Bytes of a file name that are not UTF-8 are
+    preserved."""
     if text is None:
         return None
     if "\0" in text:
@@ -287,17 +290,17 @@ def text_of(name, handle):
 
 
 class Handle:
-    """One of the library's handles, given back with this object."""
+    """A handle of the library, freed with this object."""
 
     def __init__(self, kind, name, *arguments, keeps=None):
-        """keeps: of a call that may take long, what its arguments point to."""
+        """keeps: for calls that may take long, the objects that the arguments point to."""
         self.pointer = c.c_void_p()
         if keeps is None:
             call(name, *arguments, c.byref(self.pointer))
         else:
             long_call(name, *arguments, c.byref(self.pointer), keeps=keeps)
         free = getattr(_library, f"reshard_{kind}_free")
-        # Not as the process ends: an abandoned call may still work on it.
+        # Not at exit: an abandoned call may still be using it.
         weakref.finalize(self, free, self.pointer.value).atexit = False
 
 
@@ -308,14 +311,14 @@ def _taken(text, size):
 
 
 def written(name, handle):
-    """The text that reshard_NAME writes."""
+    """The text that reshard_NAME returns."""
     text, size = c.c_void_p(), c.c_int64()
     call(name, handle, c.byref(text), c.byref(size))
     return _taken(text, size)
 
 
 def command(arguments):
-    """What the command line prints. Findings carries the text where a check did not hold."""
+    """What the command line prints. If a check did not hold, raises Findings with that text."""
     words = [encoded("argument", str(word)) for word in arguments]
     array = (c.c_char_p * max(len(words), 1))(*words)
     text, size = c.c_void_p(), c.c_int64()

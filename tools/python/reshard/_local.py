@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every rank's shard of a tensor in this process: what a test of a redistribution needs."""
+"""All ranks' shards of a tensor in this process, for tests of redistributions."""
 
 import ctypes as c
 import sys
@@ -49,7 +49,7 @@ def _shape_of(array):
 
 
 def _empty_like(array, shape):
-    """Of the library that `array` is of: torch's, NumPy's or Python's own memory."""
+    """An empty array of the same kind as `array`: torch's, NumPy's, or Python's own memory."""
     if hasattr(array, "new_empty"):
         return array.new_empty(shape)
     if hasattr(array, "__array_interface__"):
@@ -59,15 +59,16 @@ def _empty_like(array, shape):
     for extent in shape:
         elements *= extent
     memory = memoryview(bytearray(elements * view.itemsize)).cast("B")
-    # A memoryview has no extents of 0.
+    # A memoryview cannot have an extent of 0.
     return memory.cast(view.format, shape) if elements else memory.cast(view.format)
 
 
 def execute_all(plan, sources, destinations):
-    """Runs all ranks' parts of a plan in this process, one after the other.
+    """Runs all ranks' parts of a plan in this process.
 
-    sources, destinations: by rank of the plan, ascending, contiguous arrays with the buffer
-    protocol or DLPack; None where a rank has no such shard. Bits are those of `reshard simulate`.
+    sources, destinations: one per rank of the plan, ascending; contiguous arrays with the buffer
+    protocol or DLPack, or None if a rank has no such shard. The result has the bits of `reshard
+    simulate`.
     """
     require_plan(plan)
     for value, name in ((sources, "sources"), (destinations, "destinations")):
@@ -101,12 +102,12 @@ class LocalTensor:
     """
 
     def __init__(self, shards, shape, mesh, placements):
-        """shards: arrays by rank, {rank: array} or in the order of the mesh's ranks ascending, each
-        of the shape that the placements give its rank. shape: of the whole tensor."""
+        """shards: arrays by rank, as {rank: array} or in ascending order of the mesh's ranks, each
+        of the shape that the placements give its rank. shape: that of the whole tensor."""
         self.shape = tuple(shape_of(shape))
         self.mesh = mesh
         self.placements = placements_text(placements, len(self.shape))
-        self.plan = None  # what made them
+        self.plan = None  # the plan that made the shards
         ranks = _ranks_of(mesh)
         if isinstance(shards, dict):
             given = [rank_number(rank) for rank in shards]
@@ -143,7 +144,7 @@ class LocalTensor:
 
     @classmethod
     def _made(cls, shards, shape, mesh, placements, made):
-        """Of a plan that was run."""
+        """The result of a plan that has been run."""
         self = cls.__new__(cls)
         self.shards, self.shape, self.mesh, self.plan = shards, shape, mesh, made
         self.placements = placements_text(placements, len(shape))
@@ -151,7 +152,8 @@ class LocalTensor:
 
     @classmethod
     def of(cls, whole, mesh, placements):
-        """The shards of `whole`. An axis of Partial("sum") holds the values once and zeros."""
+        """The shards of `whole`. On an axis with Partial("sum") one rank holds the values, the
+        others zeros."""
         shape = _shape_of(whole)
         ranks = _ranks_of(mesh)
         replicated = cls({rank: whole for rank in ranks}, shape, mesh, "R" * _axes_of(mesh))
@@ -162,7 +164,8 @@ class LocalTensor:
         return _dtype_of(next(iter(self.shards.values())))
 
     def redistribute(self, placements, mesh=None, **options):
-        """A new one; options are those of reshard.plan. `plan` of it is what was run."""
+        """Returns a new tensor, with the plan that was run as its `plan`. Options are those of
+        reshard.plan."""
         to_mesh = self.mesh if mesh is None else mesh
         other = {} if mesh is None else {"to_mesh": mesh}
         made = plan(
@@ -177,7 +180,7 @@ class LocalTensor:
         return LocalTensor._made(shards, self.shape, to_mesh, placements, made)
 
     def full(self):
-        """The whole tensor, as every rank would have it."""
+        """The whole tensor, as every rank would have it if replicated."""
         whole = self.redistribute("R" * _axes_of(self.mesh))
         return next(iter(whole.shards.values()))
 
@@ -200,6 +203,6 @@ def _axes_of(mesh):
 
 
 def _ranks_of(mesh):
-    """Ascending."""
+    """In ascending order."""
     axes = "R" * _axes_of(mesh)
     return plan((1,), "u8", mesh, axes, axes, planner="p2p").ranks

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where an array's bytes lie: whatever has the buffer protocol (bytearray, array, NumPy) or DLPack
-(torch, JAX, CuPy). Nothing is copied and none of these is imported."""
+"""The memory of an array with the buffer protocol (bytearray, array, NumPy) or DLPack (torch, JAX,
+CuPy). Nothing is copied, and none of these packages is imported."""
 
 import ctypes as c
 import sys
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional
 
 from ._library import InputError
 
-HOST_DEVICES = (1, 3)  # DLDeviceType of memory that a processor reads: its own, pinned
+HOST_DEVICES = (1, 3)  # DLDeviceType of memory that the host can read: its own, and pinned
 
 
 class _Py_buffer(c.Structure):
@@ -56,8 +56,8 @@ class _Versioned(c.Structure):
 
 _READ_ONLY = 1  # of flags
 
-# What elements of a dtype look like: formats of the buffer protocol, and (code, bits) of DLPack.
-# Bytes are taken for anything. bf16 has no format: it travels as 16 bits without a sign.
+# The representations of a dtype: formats of the buffer protocol, and (code, bits) of DLPack. Bytes
+# are accepted for any dtype. bf16 has no format, so it is passed as unsigned 16-bit integers.
 _FORMATS = {
     "f64": "d",
     "f32": "f",
@@ -104,7 +104,7 @@ class Memory(NamedTuple):
 
 
 class _Buffer:
-    """A buffer that is held until this object goes."""
+    """A buffer, held until this object is deleted."""
 
     def __init__(self, array, flags):
         self.view = _Py_buffer()
@@ -116,7 +116,7 @@ class _Buffer:
 
 def _of_buffer(array, name, writable, dtype):
     try:
-        # With a format: without one the elements of any array would be bytes.
+        # FORMAT is needed: without it the elements of any array would appear as bytes.
         buffer = _Buffer(array, _C_CONTIGUOUS | _FORMAT | (_WRITABLE if writable else 0))
     except (BufferError, ValueError) as error:
         what = "contiguous memory that can be written" if writable else "contiguous memory"
@@ -154,7 +154,7 @@ def _is_dense(tensor):
 
 
 def _capsule_of(array, name):
-    """Of DLPack 1, which can say that memory is read-only, where the array has it."""
+    """A capsule of DLPack 1, which can mark memory as read-only, if the array supports it."""
     try:
         try:
             return array.__dlpack__(max_version=(1, 0))
@@ -193,8 +193,8 @@ def _of_dlpack(array, name, writable, dtype):
 
 
 def memory_of(array, name, writable=False, dtype: Optional[str] = None) -> Memory:
-    """Raises InputError where it is not contiguous, not the host's, cannot be written, or has other
-    elements than `dtype`."""
+    """The array's memory. Raises InputError if it is not contiguous, not in host memory, not
+    writable although `writable`, or has elements other than `dtype`."""
     if array is None:
         return Memory(0, 0)
     if hasattr(array, "__dlpack__") and not hasattr(array, "__array_interface__"):
@@ -210,7 +210,7 @@ def memory_of(array, name, writable=False, dtype: Optional[str] = None) -> Memor
 
 
 def bytes_at(address, size) -> memoryview:
-    """`size` bytes of memory that somebody keeps."""
+    """A view of `size` bytes of memory that somebody else keeps alive."""
     return memoryview((c.c_char * size).from_address(address)).cast("B")
 
 
@@ -221,8 +221,8 @@ if _madvise is not None:
 
 
 def ask_for_huge_pages(address, size):
-    """For memory that is about to be written for the first time: a page of 4 KiB takes as long to
-    get as to fill. Where the wish is not granted the memory is only slower."""
+    """For memory about to be written for the first time: getting a page of 4 KiB takes as long as
+    filling it. If the request is not granted, the memory is only slower."""
     first = -(-address // _HUGE_PAGE) * _HUGE_PAGE
     last = (address + size) // _HUGE_PAGE * _HUGE_PAGE
     if _madvise is not None and last > first:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages over a communicator of mpi4py, whose ranks are the plan's."""
+"""Messages over a communicator of mpi4py, whose ranks are the plan's ranks."""
 
-# MPI promises tags up to here. Messages between two ranks do not overtake each other, so that two
-# of one tag do no harm.
+# The MPI standard guarantees tags below this. Messages between two ranks do not overtake each
+# other, so two messages with the same tag do no harm.
 _TAGS = 32768
 
 
@@ -11,7 +11,7 @@ class MpiTransport:
         self._communicator = communicator
 
     def exchange(self, sends, receives):
-        # A message of more than 2^31-1 bytes travels in parts.
+        # A message of more than 2^31-1 bytes is sent in parts.
         requests = [
             self._communicator.Irecv(part, source=each.peer, tag=each.tag % _TAGS)
             for each in receives

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What one rank does, in order, as values: for whoever runs a plan by other means than ours."""
+"""The operations of one rank, in order, as values: for callers that run a plan by their own means.
+"""
 
 import ctypes as c
 from typing import List, NamedTuple, Optional, Sequence, Tuple
@@ -56,7 +57,7 @@ _Facts = library.struct(
 
 
 class Box(NamedTuple):
-    """Elements of a buffer: 0 the source, 1 the destination, above temporaries."""
+    """Elements of a buffer: 0 is the source, 1 the destination, higher numbers are temporaries."""
 
     buffer: int
     slices: Tuple[slice, ...]
@@ -64,17 +65,18 @@ class Box(NamedTuple):
 
 class Message(NamedTuple):
     peer: int  # rank
-    boxes: List[Box]  # one after the other, each dense row-major
+    boxes: List[Box]  # one after another, each dense and row-major
 
 
 class Fold(NamedTuple):
     into: Box
-    operands: List[Box]  # taken in this order
+    operands: List[Box]  # folded in this order
 
 
 class Operation(NamedTuple):
-    """`moves` of a copy, `boxes` of a fill (zeros), `sends` and `receives` of an exchange, `folds`
-    of a reduce; the rest of a collective, of whose boxes one that is cut lies in equal blocks."""
+    """`moves` of a copy, `boxes` of a fill (with zeros), `sends` and `receives` of an exchange,
+    `folds` of a reduce. The other fields are for collectives; a box with a part per member has
+    equal blocks."""
 
     kind: str
     step: int
@@ -85,7 +87,7 @@ class Operation(NamedTuple):
     folds: Sequence[Fold] = ()
     op: str = "sum"
     divisor: int = 1
-    group: Tuple[int, ...] = ()  # ranks in order
+    group: Tuple[int, ...] = ()  # ranks, in order
     member: int = 0
     input: Optional[Box] = None
     output: Optional[Box] = None
@@ -163,7 +165,7 @@ class _Reader:
 
 class Program:
     """A rank's operations, which may run in listed order, and its temporaries by buffer: (offset in
-    bytes of one arena, shape)."""
+    bytes within one arena, shape)."""
 
     def __init__(self, handle):
         reader = _Reader(handle)

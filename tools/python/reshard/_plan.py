@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plans: asked for once, kept, and asked what they cost."""
+"""Plans: made once per request, cached, and queried."""
 
 import ctypes as c
 import functools
@@ -25,7 +25,7 @@ from ._operations import Program
 
 
 class _Asked(NamedTuple):
-    """What the command line and the library are asked, as texts; None: not given."""
+    """The request and options as texts, for the command line and the library; None: not given."""
 
     mesh: str
     ranks: Optional[str]
@@ -38,7 +38,7 @@ class _Asked(NamedTuple):
     topology: Optional[str]
     planner: str
     memory_limit: int
-    topology_content: Optional[str] = None  # of a file: a digest
+    topology_content: Optional[str] = None  # a digest, if it is a file
 
     def words(self) -> List[str]:
         given = [
@@ -58,7 +58,7 @@ class _Asked(NamedTuple):
 
 
 class Plan:
-    """A proved plan. Sizes are bytes, times picoseconds."""
+    """A proved plan. Sizes are in bytes, times in picoseconds."""
 
     def __init__(self, asked: _Asked):
         self._asked = asked
@@ -92,7 +92,7 @@ class Plan:
 
     @property
     def planner(self) -> str:
-        """Whose steps these are; of "auto", what it took."""
+        """The planner that made the steps; for "auto", the one that it chose."""
         return library.text_of("plan_planner", self.handle)
 
     @property
@@ -107,18 +107,18 @@ class Plan:
 
     @functools.cached_property
     def fingerprint(self) -> int:
-        """A number by which ranks that planned the same know it; below 2^32."""
+        """A number below 2^32 by which ranks recognise that they have the same plan."""
         facts = (self.step_count, self.received_bytes_total, self.peak_bytes_max)
         return zlib.crc32(repr((self.request, self.planner, facts)).encode())
 
     @property
     def handle(self):
-        """What the C interface calls reshard_plan*."""
+        """The reshard_plan* of the C interface."""
         return self._handle.pointer
 
     @functools.cached_property
     def ranks(self) -> List[int]:
-        """Of source and destination together, ascending."""
+        """The ranks of source and destination together, ascending."""
         rank, found = c.c_int32(), []
         for index in range(self._facts.rank_count):
             library.call("plan_get_rank", self.handle, c.c_int32(index), c.byref(rank))
@@ -131,7 +131,7 @@ class Plan:
 
     @property
     def received_bytes_max(self) -> int:
-        """From other ranks, by the rank that receives most, padding included."""
+        """Bytes that the rank receiving most gets from other ranks, padding included."""
         return self._facts.received_bytes_max
 
     @property
@@ -152,12 +152,12 @@ class Plan:
 
     @property
     def time_ps(self) -> int:
-        """Simulated, alone on the topology, by the topology's own transport."""
+        """Simulated, alone on the topology, with the topology's own transport."""
         return self._times.time_ps
 
     @property
     def bound_ps(self) -> int:
-        """The least time that the topology allows any plan."""
+        """A lower bound of the time of any plan on the topology."""
         return self._times.bound_ps
 
     @functools.cached_property
@@ -167,11 +167,11 @@ class Plan:
 
     @functools.cached_property
     def adds(self) -> bool:
-        """Whether any step does arithmetic on elements; the others move them."""
+        """Whether any step does arithmetic on elements rather than move them."""
         return re.search(r"^step \d+ (reduce|all_reduce)", self.to_text(), re.M) is not None
 
     def program(self, rank: int):
-        """The handle of what a rank does, made once."""
+        """The handle of a rank's program, made once."""
         rank = rank_number(rank)
         if rank not in self._programs:
             self._programs[rank] = library.Handle(
@@ -180,14 +180,14 @@ class Plan:
         return self._programs[rank]
 
     def operations(self, rank: int) -> Program:
-        """What a rank does, for whoever runs it by other means."""
+        """The operations of a rank, for callers that run them by their own means."""
         rank = rank_number(rank)
         if rank not in self._operations:
             self._operations[rank] = Program(self.program(rank))
         return self._operations[rank]
 
     def shard_shapes(self, rank: int):
-        """Of a rank's source and destination, tuples of elements; None where it has none."""
+        """The shapes of a rank's source and destination, as tuples; None where it has none."""
         rank = rank_number(rank)
         if rank not in self._shapes:
             self._shapes[rank] = tuple(self._shape(rank, buffer) for buffer in (0, 1))
@@ -201,11 +201,11 @@ class Plan:
             c.c_int32(rank),
             c.c_int32(buffer),
         )
-        # A scalar has one dim in the library.
+        # The library gives a scalar one dim.
         return tuple(found.shape[: self._dims]) if found.exists else None
 
     def bytes_of(self, rank: int) -> Dict[str, int]:
-        """source, destination, peak and received bytes of a rank."""
+        """The source, destination, peak and received bytes of a rank."""
         found = library.asked(
             "plan_get_rank_bytes", library.RankBytes(), self.handle, c.c_int32(rank_number(rank))
         )
@@ -214,12 +214,13 @@ class Plan:
 
     def simulate(self, data: str = "full") -> Dict[str, Any]:
         """Schema reshard.simulate/1 (tools/json-schemas.md). data: "full" moves and compares every
-        byte, in this process; "proof" trusts the index sets."""
+        byte in this process; "proof" relies on the proof from index sets."""
         return json.loads(self._command("simulate", "--data", text_option("data", data), "--json"))
 
     @property
     def bound(self) -> Dict[str, int]:
-        """The least time that the topology allows any plan, and what it is made of."""
+        """A lower bound of the time of any plan on the topology, and the bounds that it is the
+        greatest of."""
         names = ("bound_ps", "cut_ps", "volume_ps", "latency_ps", "price_ps", "holder_ps")
         return {name: getattr(self._times, name) for name in names}
 
@@ -228,7 +229,7 @@ class Plan:
         return self._command("plan")
 
     def explain(self) -> str:
-        """The same with the reasons: what the planner weighed, and why each step is there."""
+        """The same table with the reasons: what the planner weighed, and why each step is there."""
         return self._command("plan", "--explain")
 
     def to_json(self) -> str:
@@ -239,12 +240,12 @@ class Plan:
         return json.loads(self.to_json())
 
     def to_perfetto(self, path: Optional[str] = None) -> str:
-        """The timeline for ui.perfetto.dev, written to `path` where one is given."""
+        """The timeline for ui.perfetto.dev, also written to `path` if one is given."""
         text = self._command("simulate", "--data", "proof", "--perfetto", "-")
         return _written(text, path)
 
     def _command(self, name, *more):
-        """What the program prints of this very request. It reads a topology's file again."""
+        """What the program prints for this request. The program reads a topology's file again."""
         asked = self._asked
         if content_digest(asked.topology) != asked.topology_content:
             raise library.InputError(
@@ -254,19 +255,19 @@ class Plan:
         return library.command([name, *asked.words(), *more])
 
     def to_html(self, path: Optional[str] = None) -> str:
-        """A page of its own: timeline, traffic, links, sharding, memory, alternatives. Written to
-        `path` where one is given."""
+        """A self-contained page: timeline, traffic, links, sharding, memory, alternatives. Also
+        written to `path` if one is given."""
         return _written(self._command("plan", "--html", "-"), path)
 
     def _repr_html_(self) -> str:
         import html
 
-        # In a frame, so that a notebook and the page do not style each other.
+        # In a frame, so that the notebook and the page do not style each other.
         page = html.escape(self.to_html(), quote=True)
         return f'<iframe srcdoc="{page}" style="width:100%;height:48rem;border:0"></iframe>'
 
     def to_text(self) -> str:
-        """The plan itself, which `reshard simulate --plan FILE` reads back."""
+        """The plan as text, which `reshard simulate --plan FILE` reads back."""
         return library.written("plan_write", self.handle)
 
     def __repr__(self) -> str:
@@ -373,13 +374,12 @@ def plan(
         plan(shape, dtype, src_mesh=, src_placements=, dst_mesh=, dst_placements=)
         plan(dtensor, target)
 
-    shape: of the whole tensor. dtype: "bf16", torch's or NumPy's. mesh: "2x4", (2, 4), a Mesh or
-    torch's DeviceMesh. source, target: "S(0)R", or placements of ours or torch's, one an axis.
+    shape: that of the whole tensor. dtype: "bf16", torch's or NumPy's. mesh: "2x4", (2, 4), a Mesh
+    or torch's DeviceMesh. source, target: "S(0)R", or placements of ours or torch's, one per axis.
+    Options: to_mesh, if the target has another mesh; topology, "dgx-h100:2" or a file (default: as
+    many DGX H100s as the ranks need); planner; memory_limit in bytes per rank (0: none).
 
-    Options: to_mesh, of the target where it is another; topology, "dgx-h100:2" or a file (default:
-    DGX H100s enough for the ranks); planner; memory_limit in bytes per rank (0: none).
-
-    Raises InputError where the request is wrong or cannot be met.
+    Raises InputError if the request is wrong or cannot be met.
     """
     return _planned(
         asked_of(

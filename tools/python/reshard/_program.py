@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line in this process."""
+"""The command line, run in this process."""
 
 import sys
 

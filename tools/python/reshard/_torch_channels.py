@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whose messages are whose, where threads of a process redistribute at once.
+"""Keeps messages of different calls apart when several threads of a process redistribute at once.
 
-Messages that are told apart by nothing but their order reach the wrong call as soon as threads take
-turns in another order on another rank. So each mesh has a process group of its own here, which
-carries nothing of a user's; within it each thread has a lane, whose number is part of every tag,
-and counts its calls. Where all ranks share a host, a lane has memory of its own that they share,
-and the group carries only what is said once. Ranks agree on the name of a mesh by the names of its
-axes' groups, which tell two meshes of the same ranks apart, and on a lane by the name of the
+Messages that are distinguished only by their order reach the wrong call as soon as threads take
+turns in a different order on another rank. So each mesh has a separate process group here, which
+carries none of the user's messages; within it each thread has a lane, whose number is part of every
+tag, and counts its calls. If all ranks share a host, a lane also has shared memory, and the group
+only carries what is sent once per plan. Ranks agree on the name of a mesh through the names of its
+axes' groups, which distinguish two meshes of the same ranks, and on a lane through the name of the
 thread.
 """
 
@@ -30,8 +30,8 @@ _LANES, _CALLS, _STEPS = 1 << 12, 1 << 11, 1 << 8  # a tag has 31 bits
 
 
 def _awaited(store, key, timeout, what):
-    """A key's value. Polled: a client of a store serves one thread at a time, and a thread that
-    waits in it would keep the others from what it waits for."""
+    """Waits for a key and returns its value. It polls, because a client of a store serves one
+    thread at a time: a thread that waits in it would block the threads that it waits for."""
     end, pause = time.monotonic() + timeout.total_seconds(), 0.0002
     while not store.check([key]):
         if time.monotonic() > end:
@@ -49,13 +49,13 @@ def ranks_of(mesh):
 
 
 def _backend_of(mesh):
-    """Of the mesh's own groups, which all are of one kind."""
+    """The backend of the mesh's own groups, which are all of one kind."""
     return mesh.get_group(0)._get_backend(torch.device(mesh.device_type))
 
 
 def _agreed_name(mesh, store, timeout):
-    """The names of the groups of the mesh's first rank. It tells them to those that share a group
-    with it, which tell theirs."""
+    """The names of the groups of the mesh's first rank. That rank sends them to the ranks that
+    share a group with it, and those pass them on."""
     names = [group.group_name for group in mesh.get_all_groups()]
     place = mesh.get_coordinate()
     prefix = f"reshard/{zlib.crc32(repr((ranks_of(mesh), tuple(mesh.shape))).encode())}/"
@@ -72,8 +72,8 @@ def _agreed_name(mesh, store, timeout):
 
 
 class _Channel:
-    """A process group of gloo for the messages of one mesh, or of two that a tensor moves between,
-    and its lanes."""
+    """A gloo process group for the messages of one mesh, or of two that a tensor moves between, and
+    its lanes."""
 
     def __init__(self, name, ranks, store, timeout):
         own = store.clone() if hasattr(store, "clone") else store
@@ -97,7 +97,8 @@ class _Channel:
         return lane
 
     def _offer(self, lane):
-        """The mesh's first rank numbers them, and makes the memory that all share."""
+        """Run on the mesh's first rank, which numbers the lanes and makes the memory that all
+        share."""
         store, places = self._store, len(self.places)
         memory = SharedMemory.offer(bytes_for(places)) if places > 1 else None
         number = next(self._numbers)
@@ -136,8 +137,8 @@ class _Channel:
         return Rings(memory, place, list(self.places), list(map(int, processes)), self._timeout)
 
     def run(self, lane_name, fingerprint, refusal, body):
-        """body(carrier) as one call of a plan. `refusal`: why this rank cannot run it, which it
-        says to its neighbours where the plan is new to them."""
+        """Runs body(carrier) as one call of a plan. `refusal`: why this rank cannot run it; it is
+        sent to the neighbours if the plan is new to the lane."""
         lane = self._lanes.get(lane_name)
         if lane is None or lane.number is None:
             lane = self.lane(lane_name)
@@ -162,8 +163,9 @@ class _Channel:
         return _Carrier(self.group, self.places, tag)
 
     def _compare(self, lane, said, refusal):
-        """Around the ring of ranks, as a plan first runs: ranks with other plans would wait for
-        each other, or take half a message for a whole one."""
+        """Compares plans with the neighbours in the ring of ranks, when a plan runs for the first
+        time: ranks with different plans would wait for each other, or take half a message for a
+        whole one."""
         size, place = len(self.places), self.places[self._rank]
         if size == 1:
             return
@@ -188,7 +190,7 @@ class _Channel:
 
 
 class _Carrier:
-    """One call as messages over the group."""
+    """One call, as messages over the group."""
 
     def __init__(self, group, places, tag):
         self._group, self._places, self._tag = group, places, tag
@@ -197,7 +199,7 @@ class _Carrier:
         run_on_host(plan, rank, given, taken, self.exchange)
 
     def exchange(self, sends, receives):
-        # Sends first: a receiver that is told what is coming needs no second word.
+        # Sends first: a receive that finds its message announced needs no second round.
         group, works = self._group, []
         for each in sends:
             works.append(group.send([as_bytes(each.memory)], *self._at(each)))
@@ -207,7 +209,7 @@ class _Carrier:
             while works:
                 works.pop().wait()
         except BaseException:
-            works.clear()  # what still comes must not land in memory that is given back
+            works.clear()  # late messages must not be written to freed memory
             raise
 
     def _at(self, transfer):
@@ -215,7 +217,7 @@ class _Carrier:
 
 
 class _Shared:
-    """One call through memory that the ranks share."""
+    """One call, through memory shared by the ranks."""
 
     def __init__(self, rings, number):
         self._rings, self._number = rings, number
@@ -232,12 +234,12 @@ def as_bytes(memory):
 
 
 class Route(NamedTuple):
-    """Between the ranks of one mesh, or of two that a tensor moves between."""
+    """The connection between the ranks of one mesh, or of two that a tensor moves between."""
 
-    world: Any  # the default process group, for which it was made
+    world: Any  # the default process group for which it was made
     meshes: Tuple[Any, ...]  # weak references
     own: bool  # whether this rank is in any of them
-    channel: Optional[_Channel]  # None where the process groups are not gloo's
+    channel: Optional[_Channel]  # None if the process groups are not gloo's
 
 
 _routes: Dict[Tuple[int, ...], Route] = {}
@@ -245,7 +247,7 @@ _making: Dict[Any, Any] = {}  # identity of meshes: a lock, then the channel
 
 
 def route_of(meshes) -> Route:
-    # Meshes are told apart as objects: equal ones may have groups of their own.
+    # Meshes are compared as objects: equal ones may have different groups.
     key = tuple(map(id, meshes))
     found = _routes.get(key)
     if (
@@ -266,7 +268,7 @@ def route_of(meshes) -> Route:
 
 
 def _channel_of(meshes, own):
-    """Meshes of the same groups share one."""
+    """Meshes with the same groups share a channel."""
     if any(_backend_of(mesh).name() != "gloo" for mesh in own):
         return None
     identity = (id(dist.group.WORLD), *map(_identity, meshes))
@@ -285,7 +287,7 @@ def _made(meshes, own):
     timeout = _backend_of(own[0]).options._timeout
     if len(meshes) == 1:
         name = _agreed_name(meshes[0], store, timeout)
-    else:  # a rank of one mesh knows no groups of the other
+    else:  # a rank of one mesh does not know the groups of the other
         name = "reshard/" + repr([(ranks_of(mesh), tuple(mesh.shape)) for mesh in meshes])
     ranks = sorted({rank for mesh in meshes for rank in ranks_of(mesh)})
     return _Channel(name, ranks, store, timeout)

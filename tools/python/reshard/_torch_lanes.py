@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Threads of a rank that redistribute at once, and which thread of another rank does the same."""
+"""Decides which threads of different ranks belong together when a rank redistributes in several
+threads at once."""
 
 import concurrent.futures.thread
 import itertools
@@ -13,8 +14,8 @@ lock = threading.Lock()
 
 
 class _Started:
-    """Threads that Python names by a count of the process, such as "Thread-7 (work)". Ranks that
-    start other threads beside them count differently: what they have in common is the place among
+    """Threads that Python names by a counter of the process, such as "Thread-7 (work)". Ranks that
+    also start other threads count differently; what they have in common is a thread's place among
     threads of the same function."""
 
     def __init__(self):
@@ -44,8 +45,8 @@ def _counted(thread):
 
 
 def lane_of_thread():
-    """The same on all ranks for threads that do the same, as far as can be known. Workers of a pool
-    take whatever comes next, so that all of them are one lane."""
+    """A name that is the same on all ranks for threads that do the same, as far as can be known.
+    Workers of a pool take whatever comes next, so a pool is a single lane."""
     if threading.get_ident() == threading.main_thread().ident:
         return "the main thread"
     thread = threading.current_thread()
@@ -63,9 +64,9 @@ def lane_of_thread():
 
 
 def backward_lane(forward):
-    """Of the backward pass of what ran in the lane `forward`. A thread that Python started runs it
-    in its order; one of autograd's own takes what is ready, of any thread, so that the forward
-    lane's name must do."""
+    """The lane for the backward pass of what ran in the lane `forward`. A thread started by Python
+    runs backward passes in its own order; autograd's own threads take whatever is ready, from any
+    thread, so there the forward lane's name must do."""
     thread = threading.current_thread()
     if type(thread).__name__ == "_DummyThread":
         return forward + ", backward"
@@ -74,21 +75,21 @@ def backward_lane(forward):
 
 
 class Lane:
-    """Calls of one thread on one mesh, one after the other. Two at once cannot be told apart: both
-    are refused, and all later ones, as ranks may have begun to count differently."""
+    """Calls of one thread on one mesh, one after another. Two calls at once cannot be kept apart:
+    both are refused, and all later ones too, as ranks may have begun to count differently."""
 
     def __init__(self, name, number=None):
         self.name = name
         self.number = number  # None until the ranks have met in it
-        self.rings = None  # where the ranks share memory
+        self.rings = None  # if the ranks share memory
         self.meeting = threading.Lock()
-        self.known = set()  # fingerprints of plans on which the ranks agreed
+        self.known = set()  # fingerprints of plans on which the ranks have agreed
         self._count = itertools.count()
         self._busy = False
         self._mixed = False
 
     def enter(self):
-        """The number of this call."""
+        """Starts a call and returns its number."""
         with lock:
             self._mixed = self._mixed or self._busy
             if self._mixed:
@@ -100,7 +101,7 @@ class Lane:
         self._busy = False
 
     def require_alone(self):
-        """Behind a call, whose result may be another's."""
+        """Called after a call, the result of which may belong to another one."""
         if self._mixed:
             raise self._refusal()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rank's local tensor moved by a plan, whatever carries its messages."""
+"""Moves a rank's local tensor by a plan, over any transport."""
 
 import functools
 import sys
@@ -18,11 +18,11 @@ from ._torch_tensors import by_bits, misfit, settled, stored
 from ._torch_transport import TorchTransport
 
 class NotOurs(InputError):
-    """What DTensor may run and this library does not."""
+    """Something that DTensor may do but this library does not."""
 
 
 class Move:
-    """A plan, and what a rank's local tensors must be."""
+    """A plan, and what a rank's local tensors must be like."""
 
     def __init__(self, shape, dtype, mesh, source, to_mesh, target, options):
         if kind := unknown_kind((*source, *target)):
@@ -41,7 +41,7 @@ class Move:
         except InputError as error:
             if "is not defined for" not in str(error):
                 raise
-            # Addends that this library cannot add may still lie where they shall lie.
+            # Even addends that this library cannot add may stay where they are.
             if not _keeps_addends(source, target):
                 raise NotOurs(str(error)) from None
             self.stored = by_bits(dtype)
@@ -51,8 +51,9 @@ class Move:
         stored = self.stored
         request = (stored.shape(shape), stored.dtype, mesh, source, target)
         if not options.keys() - {"to_mesh"} and mesh.device_type == "cpu":
-            # The default topology is one of GPUs. Between processes of a host what counts is bytes
-            # and wake-ups, of which one exchange has least; sums it would add from whole addends.
+            # The default topology is made of GPUs. Between processes of one host the bytes and the
+            # wake-ups matter, and a single exchange has the fewest; but with sums it would exchange
+            # whole addends.
             self.plan = _plan.plan(*request, planner="p2p", **options)
             if not self.plan.adds:
                 return
@@ -61,7 +62,7 @@ class Move:
             raise NotOurs(f"dtype: expected one that the library adds, found {self.dtype}")
 
     def shards(self, rank):
-        """Shapes of the local tensors before and after, None where the rank has none."""
+        """Shapes of the local tensors before and after; None where the rank has none."""
         shapes = self.plan.shard_shapes(rank)
         if not self.stored.pairs:
             return shapes
@@ -89,7 +90,7 @@ def move_of(shape, dtype, mesh, source, to_mesh, target, options):
 
 
 def moved(move, local, mesh, to_mesh, lane):
-    """The local tensor afterwards; empty where the rank has none."""
+    """The local tensor after the move; empty if the rank has none."""
     if torch._C._len_torch_dispatch_stack() and _all_ranks_are_here():
         return _moved_in_one_process(move, local)
     meshes = (mesh,) if to_mesh is mesh or to_mesh == mesh else (mesh, to_mesh)
@@ -112,13 +113,14 @@ def moved(move, local, mesh, to_mesh, lane):
     return _run(move, rank, local, destination, _transport(meshes, lane))
 
 
-_threads = {}  # by process group: the lane that uses it
+_threads = {}  # by process group, the lane that uses it
 
 
 def _transport(meshes, lane):
     own = [mesh for mesh in meshes if mesh.get_coordinate() is not None]
     groups = [group for each in own for group in each.get_all_groups()]
-    # A mesh of one axis has a group of all its ranks; of several there is only the default one.
+    # A mesh of one axis has a group of all its ranks; otherwise only the default group has all of
+    # them.
     alone = len(meshes) == 1 and meshes[0].ndim == 1
     group = groups[0] if alone else dist.group.WORLD
     thread = lane.partition(", backward")[0]
@@ -152,14 +154,14 @@ def _run(move, rank, local, destination, transport):
 
 
 def _all_ranks_are_here():
-    """Within torch's LocalTensorMode."""
+    """Whether torch's LocalTensorMode is on."""
     module = sys.modules.get("torch.distributed._local_tensor")
     return module is not None and module.enabled_local_tensor_mode() is not None
 
 
 def _moved_in_one_process(move, local):
-    """Of torch's LocalTensor, which holds the local tensors of all ranks, or of one tensor that is
-    the same on all of them."""
+    """For torch's LocalTensor, which holds the local tensors of all ranks, or a single tensor that
+    is the same on all of them."""
     from torch.distributed._local_tensor import LocalTensor, maybe_disable_local_tensor_mode
 
     by_rank = getattr(local, "_local_tensors", None) or dict.fromkeys(move.plan.ranks, local)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DTensor.redistribute while `redistributing` is entered: in the thread, or task of asyncio, that
-entered it, and in no other."""
+"""Replaces DTensor.redistribute while `redistributing` is entered, only in the thread or asyncio
+task that entered it."""
 
 import contextlib
 import contextvars
@@ -12,7 +12,7 @@ from torch.distributed.tensor import DTensor
 theirs = DTensor.redistribute
 _entered = contextvars.ContextVar("reshard.torch.redistributing", default=())
 _lock = threading.Lock()
-_open = 0  # blocks of all threads
+_open = 0  # number of entered blocks, over all threads
 
 
 @functools.wraps(theirs)
@@ -29,7 +29,7 @@ class _Entry:
 
 
 def _count(change):
-    # Others may have put a method of theirs over ours: then ours stays below, and passes on.
+    # If someone has replaced the method after us, ours stays underneath and calls the original.
     global _open
     with _lock:
         _open += change
@@ -41,7 +41,7 @@ def _count(change):
 
 @contextlib.contextmanager
 def patched(run):
-    """Within it `run` is DTensor.redistribute. Blocks may be left in any order."""
+    """Makes `run` DTensor.redistribute while entered. Blocks may be left in any order."""
     entry = _Entry(run)
     _entered.set((*_entered.get(), entry))
     _count(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Placements as DTensor keeps them, from texts, ours and torch's own."""
+"""Converts texts, our placements and torch's own to the placements that DTensor keeps."""
 
 import functools
 import re
@@ -16,7 +16,7 @@ _ONE = re.compile(r"R|_S\((\d+), (\d+)\)|S\((\d+)\)(\[\d+\])?|P\((\w+)\)")
 
 
 def placements_of(placements, dims, axes):
-    """A tuple of torch's placements, one for each of a mesh's axes, dims counted from the first."""
+    """A tuple of torch's placements, one per mesh axis, with dims counted from the first."""
     if isinstance(placements, Placement):
         placements = (placements,)
     if isinstance(placements, (list, tuple)):
@@ -38,7 +38,8 @@ def _positive(placement, dims):
 
 @functools.lru_cache(maxsize=1024)
 def _read(text, dims, axes):
-    """The library reads it, and writes it back in the one form that is read here."""
+    """Reads a text through the library, which writes it back in the one form that is parsed here.
+    """
     mesh = "x".join("1" * axes)
     read = _plan.plan((1,) * dims, "i64", mesh, text, text, planner="p2p").request
     written = read.split(" ", 1)[1].rsplit(" on ", 1)[0]
@@ -59,8 +60,8 @@ def _placement(found):
 
 
 def unknown_kind(placements):
-    """Of the first that is torch's alone, as what a masked lookup leaves; None where there is
-    none."""
+    """The kind of the first placement that only torch knows, such as the one that a masked lookup
+    leaves; None if there is none."""
     for placement in placements:
         if type(placement) not in _KNOWN:
             return type(placement).__name__
@@ -68,8 +69,9 @@ def unknown_kind(placements):
 
 
 def backward_placements(before, now, same_mesh):
-    """Those of a gradient. One of addends is the same on all of them: it stays whole, as DTensor
-    keeps it; where the gradient has addends on that axis, they are moved as they are."""
+    """The placements of a gradient. The gradient of addends is the same for all of them, so it is
+    replicated, as in DTensor; but if the gradient itself has addends on that axis, they are moved
+    as they are."""
     if not same_mesh:
         return tuple(Replicate() if each.is_partial() else each for each in before)
     return tuple(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Memory that the ranks of one host share, through which their messages go: a file without a name,
-which the first of them makes and the others open by its number in that process."""
+"""Memory shared by the ranks of one host, through which their messages go: an unnamed file, which
+the first rank makes and the others open by its descriptor number in that process."""
 
 import ctypes as c
 import mmap
@@ -9,8 +9,8 @@ import select
 
 from . import _library as library
 
-_HEADER = mmap.PAGESIZE  # a number that says whose memory this is; then the rings
-_NONCE = 16  # bytes of it
+_HEADER = mmap.PAGESIZE  # holds a number that identifies the memory; then come the rings
+_NONCE = 16  # bytes of that number
 
 
 def _host():
@@ -19,21 +19,21 @@ def _host():
 
 
 class SharedMemory:
-    """One mapping of it. `offer` makes it, `taken` maps what another process offers; both give None
-    where that cannot be."""
+    """One mapping of the memory. `offer` makes it, and `taken` maps what another process offers;
+    both return None if that is not possible."""
 
     def __init__(self, file, size):
         self.map = mmap.mmap(file, size)
         self.size = size - _HEADER
         self.address = c.addressof(c.c_char.from_buffer(self.map)) + _HEADER
-        self.words, self.file = "-", None  # of what is offered
+        self.words, self.file = "-", None  # of an offer
 
     def end_offer(self):
         os.close(self.file)
 
     @classmethod
     def offer(cls, size):
-        """Others find it by its `words` until `end_offer`."""
+        """Other processes find it through its `words` until `end_offer`."""
         if os.environ.get("RESHARD_SHARED_MEMORY") == "0" or not hasattr(os, "memfd_create"):
             return None
         file = None
@@ -58,7 +58,7 @@ class SharedMemory:
         try:
             if host != _host():
                 return None
-            # In another container the same numbers may stand for another process, and another file.
+            # In another container the same numbers may mean another process and another file.
             name = f"/proc/{process}/fd/{number}"
             if os.stat(name).st_size != _HEADER + size:
                 return None
@@ -79,10 +79,10 @@ def bytes_for(places):
 
 
 class Rings:
-    """This rank's end: `ranks` and `processes` by place."""
+    """This rank's end; `ranks` and `processes` are by place."""
 
     def __init__(self, memory, place, ranks, processes, timeout):
-        self.error = None  # what ended a run
+        self.error = None  # the exception that ended a run
         self._memory = memory
         self._processes = dict(zip(ranks, processes))
         self._ended = set()
@@ -102,9 +102,9 @@ class Rings:
         self.pointer = self._handle.pointer
 
     def _waits(self):
-        """What the library calls while it waits, as a generator: what a signal's handler raises
-        comes up where Python goes on, which here is within `try`, and would be ahead of it in a
-        function."""
+        """The function that the library calls while it waits, as a generator: an exception that a
+        signal handler raises appears where Python resumes, which in a generator is inside the
+        `try`; in a function it would be before it."""
         answer = 0
         while True:
             try:
@@ -122,14 +122,14 @@ class Rings:
             raise library.BackendError(
                 f"shared memory: nothing came from rank {rank} in {waited_ms / 1000:.0f} s"
             )
-        if rank in self._ended:  # and what it left was looked for since
+        if rank in self._ended:  # and anything that it wrote has been looked for since then
             raise library.BackendError(f"shared memory: the process of rank {rank} ended")
         if _has_ended(self._processes[rank]):
             self._ended.add(rank)
 
 
 def _has_ended(process):
-    """Also one that nobody has waited for yet."""
+    """Also true for a process that has ended but that nobody has waited for yet."""
     if not hasattr(os, "pidfd_open"):
         return not os.path.exists(f"/proc/{process}")
     try:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rank's program run by torch on tensors of any device: messages as batches, collectives by the
-process groups that are there. All is enqueued on the current stream; nothing waits on the host.
-
-Folds of a plan's own steps keep its order; those of a collective are the library's.
+"""Runs a rank's program with torch on tensors of any device: messages as batches, collectives on
+existing process groups. Everything is enqueued on the current stream; nothing waits on the host.
+Folds of the plan's own steps keep its order; those of a collective follow the library's.
 """
 
 import torch
@@ -29,9 +28,9 @@ _REDUCE_OPS = {
 
 
 def run_steps(plan, rank, source, destination, group=None, groups=()):
-    """source, destination: the rank's shards, None where it has none. Messages go over `group`,
-    default all; a collective over that of `groups` whose ranks are just its own in its order, else
-    as messages."""
+    """source, destination: the rank's shards, None if it has none. Messages go over `group`
+    (default: all ranks). A collective uses the one of `groups` with exactly its ranks in its order,
+    or else messages."""
     program = plan.operations(rank)
     run = _Run(program, source, destination, group, groups)
     for operation in program.operations:
@@ -47,7 +46,7 @@ class _Run:
         self._buffers = {}
         for buffer, tensor in enumerate((source, destination)):
             if tensor is not None:
-                # A scalar has one dim in a plan.
+                # A plan gives a scalar one dim.
                 self._buffers[buffer] = tensor.view(1) if tensor.ndim == 0 else tensor
         for buffer, (offset, shape) in program.temporaries.items():
             elements = 1
@@ -117,10 +116,10 @@ class _Run:
         for work in dist.batch_isend_irecv(asked) if asked else ():
             work.wait()
 
-    # ---- collectives: of the group that has the same ranks, else as messages
+    # ---- collectives: on the group with the same ranks, else as messages
 
     def _ends(self, operation):
-        """Input and output as rows of blocks, and what takes the output to its place."""
+        """Input and output as flat tensors, and a function that copies the output into place."""
         given = self._at(operation.input).reshape(-1)
         place = self._at(operation.output)
         taken = place.view(-1) if place.is_contiguous() else place.new_empty(place.numel())

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A DTensor's local tensor as memory that a plan moves: waited for, resolved, of a dtype that the
-library knows, and of the shape that its DTensor says."""
+"""A DTensor's local tensor as memory that a plan can move: complete, resolved, of a dtype that the
+library knows, and of the shape that its DTensor has."""
 
 from typing import NamedTuple, Tuple
 
 import torch
 
-# Dtypes that the library does not know, by what has elements of their size: moved, not reduced.
+# Dtypes that the library does not know, with dtypes of the same size: moved but not reduced.
 _STAND_INS = {
     "uint16": torch.int16,
     "uint32": torch.int32,
@@ -16,7 +16,7 @@ _STAND_INS = {
     "float8_e5m2fnuz": torch.uint8,
     "float4_e2m1fn_x2": torch.uint8,
 }
-# Pairs of numbers, which one more dim holds: moved, summed and averaged as their parts are.
+# Pairs of numbers, stored with one more dim: moved, summed and averaged like their parts.
 _PAIRS = {torch.complex128: torch.float64, torch.complex32: torch.float16}
 _KNOWN = (
     "float64 float32 float16 bfloat16 float8_e4m3fn float8_e5m2 int64 int32 int16 int8 uint8 bool "
@@ -27,11 +27,11 @@ MAX_DIMS = 8
 
 
 class Stored(NamedTuple):
-    """How elements of a dtype lie in what is planned and moved."""
+    """How elements of a dtype are stored for planning and moving."""
 
     dtype: torch.dtype
     pairs: bool  # a last dim of 2 was added
-    only_moves: bool  # as the stand-in's arithmetic is not the dtype's
+    only_moves: bool  # because the stand-in's arithmetic is not the dtype's
 
     def shape(self, shape) -> Tuple[int, ...]:
         return (*shape, 2) if self.pairs else tuple(shape)
@@ -48,7 +48,7 @@ class Stored(NamedTuple):
 
 
 def stored(dtype, dims):
-    """None where the library has nothing for the dtype."""
+    """None if the library cannot represent the dtype."""
     if dtype in _PAIRS:
         return Stored(_PAIRS[dtype], True, False) if dims < MAX_DIMS else None
     name = str(dtype).rsplit(".", 1)[-1]
@@ -58,14 +58,14 @@ def stored(dtype, dims):
 
 
 def by_bits(dtype):
-    """As integers of the same size, which are moved."""
+    """As integers of the same size, which can be moved but not reduced."""
     bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     return Stored(bits[dtype.itemsize], False, True)
 
 
 def settled(local):
-    """Without what is still to be done: a collective to wait for, a conjugate or a negative to be
-    taken."""
+    """The tensor without pending work: waits for a collective, and applies a pending conjugate or
+    negation."""
     if type(local) is not torch.Tensor and hasattr(local, "elem"):  # an AsyncCollectiveTensor
         local = local.wait()
     if local.is_complex():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages over a process group of torch.distributed: of host memory over gloo or MPI, of tensors
-on GPUs over NCCL."""
+"""Messages over a process group of torch.distributed: host memory over gloo or MPI, tensors on GPUs
+over NCCL."""
 
 import torch
 import torch.distributed as dist
@@ -10,8 +10,8 @@ from ._torch_steps import run_steps
 
 
 class TorchTransport:
-    """Peers are global ranks, as in the meshes of torch. Collectives on GPUs go over that of
-    `groups` which has just their ranks."""
+    """Peers are global ranks, as in torch's meshes. Collectives on GPUs use the one of `groups`
+    that has exactly their ranks."""
 
     def __init__(self, group=None, groups=()):
         self._group = group

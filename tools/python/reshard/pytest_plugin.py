@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Found by pytest where the wheel is installed; in a source tree `-p reshard.pytest_plugin`."""
+"""Found by pytest if the wheel is installed; in a source tree, use `-p reshard.pytest_plugin`."""
 
 import pytest
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DTensor.redistribute by our plans, over the process group that is there.
+"""DTensor.redistribute by this library's plans, over the existing process groups.
 
 >>> from reshard.torch import redistribute
 >>> redistribute(dtensor, [Replicate(), Shard(1)])
 
-Forward and backward, on one mesh or across two; requests are planned once.
+Forward and backward, on one mesh or between two; equal requests are planned once.
 """
 
 import copy
@@ -28,27 +28,27 @@ __all__ = ["plan_of", "redistribute", "redistributing"]
 
 
 def plan_of(dtensor, placements, device_mesh=None, **options):
-    """The plan that `redistribute` runs, of reshard.plan's options."""
+    """The plan that `redistribute` runs; options are those of reshard.plan."""
     mesh = device_mesh or dtensor.device_mesh
     target = placements_of(placements, dtensor.ndim, mesh.ndim)
     return _move(dtensor, mesh, target, dtensor.dtype, tuple(sorted(options.items()))).plan
 
 
 def redistribute(dtensor, placements, device_mesh=None, *, lane=None, **options):
-    """`dtensor` as `placements` say, on `device_mesh` or its own mesh; differentiable twice.
+    """`dtensor` with these placements, on `device_mesh` or its own mesh; twice differentiable.
 
-    Every rank of both meshes calls it, with a DTensor of the same global shape. What travels goes
-    over process groups of its own: on processors as messages of gloo, or over the mesh's of MPI,
-    with the bits of `reshard simulate`; on GPUs as batches of messages and collectives of NCCL.
-    Options are reshard.plan's: planner, topology, memory_limit.
+    Every rank of both meshes must call it, with a DTensor of the same global shape. Messages go
+    over separate process groups: on CPUs over gloo, or over the mesh's own groups if they are
+    MPI's, with the bits of `reshard simulate`; on GPUs as batches of messages and collectives of
+    NCCL. Options are reshard.plan's: planner, topology, memory_limit.
 
-    Threads of a rank may call it at once. On one mesh the calls of a thread meet those of the
-    thread that was started in the same place on the other ranks; `lane`, a text equal on all ranks,
-    tells calls apart where that is not known, as in a pool of threads.
+    Several threads of a rank may call it at once. On one mesh the calls of a thread meet those of
+    the thread started at the same place on the other ranks; `lane`, a text equal on all ranks,
+    distinguishes calls where that is not known, as in a pool of threads.
 
-    What torch alone knows (a placement that a masked lookup left, a tensor that is traced) DTensor
-    redistributes itself, which is said once. Raises reshard.InputError where the request is wrong
-    or cannot be met.
+    What only torch supports (a placement that a masked lookup left, a tensor that is traced)
+    DTensor redistributes itself; a warning says so once. Raises reshard.InputError if the request
+    is wrong or cannot be met.
     """
     if not isinstance(dtensor, DTensor):
         raise InputError(f"dtensor: expected a DTensor, found {type(dtensor).__name__}")
@@ -67,8 +67,9 @@ def _ours(dtensor, placements, device_mesh, lane, options):
 
 
 def redistributing(*, lane=None, **options):
-    """Within it DTensor.redistribute runs our plans, in this thread or task alone; what they cannot
-    do stays DTensor's, which is said once. Results are there when it returns, also of async_op.
+    """Within this context DTensor.redistribute runs our plans, in this thread or task only. What
+    they cannot do is left to DTensor; a warning says so once. Results are complete on return, also
+    with async_op.
 
     >>> with reshard.torch.redistributing(planner="packed"):
     ...     y = x.redistribute(placements=[Replicate(), Shard(1)])
@@ -86,13 +87,13 @@ def redistributing(*, lane=None, **options):
 class _Asked(NamedTuple):
     lane: str
     options: Tuple[Tuple[str, Any], ...]
-    forward_dtype: Optional[torch.dtype] = None  # of what is moved and given
+    forward_dtype: Optional[torch.dtype] = None  # of what is moved and returned
     backward_dtype: Optional[torch.dtype] = None
-    in_place_of_theirs: bool = False  # whatever DTensor runs shall run
+    in_place_of_theirs: bool = False  # anything that DTensor can run must still run
 
 
 def _in_torch_compile():
-    """Traced, or called from what was: then compiling would go on within."""
+    """True if traced, or called from compiled code: then compilation would continue inside."""
     return torch.compiler.is_compiling() or (
         torch._C._dynamo.eval_frame.get_eval_frame_callback() is not None
     )
@@ -108,9 +109,9 @@ def _uncompiled(function):
 
 class _Prepared(NamedTuple):
     target: Tuple[Any, ...]  # placements
-    move: Optional[Move]  # None where nothing moves
+    move: Optional[Move]  # None if nothing moves
     theirs: Optional[str]  # why DTensor runs it itself
-    spec: Any  # of the result, but for its mesh
+    spec: Any  # of the result, except for its mesh
 
 
 _prepared: Dict[Any, _Prepared] = {}
@@ -118,7 +119,7 @@ _MOST_PREPARED = 4096
 
 
 def _prepare(dtensor, device_mesh, placements, asked):
-    """Found again by the DTensor's spec, which has its hash at hand."""
+    """Cached by the DTensor's spec, which has its hash ready."""
     if isinstance(placements, list):
         placements = tuple(placements)
     key = (
@@ -127,7 +128,7 @@ def _prepare(dtensor, device_mesh, placements, asked):
     )  # fmt: skip
     try:
         found = _prepared.get(key)
-    except TypeError:  # of lists within lists, which are no placements
+    except TypeError:  # from lists within lists, which are not placements
         placements_of(placements, dtensor.ndim, dtensor.device_mesh.ndim)
         raise InputError("options: expected values with a hash, such as texts") from None
     if found is None:
@@ -181,7 +182,7 @@ def _is_theirs(error, dtensor, mesh, target, asked):
         _move(dtensor, mesh, target, asked.forward_dtype or dtensor.dtype, ())
     except InputError:
         return True
-    return False  # the options cannot be met, such as a limit of memory
+    return False  # the options cannot be met, for instance a memory limit
 
 
 _said = set()
@@ -232,7 +233,7 @@ def _moved(dtensor, device_mesh, prepared, asked):
     elif local is dtensor._local_tensor:
         local = local.view_as(local)
     spec = prepared.spec
-    if spec.mesh is not to_mesh:  # equal, but its groups are others
+    if spec.mesh is not to_mesh:  # equal, but with other groups
         spec = copy.copy(spec)
         spec.mesh = to_mesh
     return DTensor(local, spec, requires_grad=False)

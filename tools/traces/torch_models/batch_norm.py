@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Convolution and batch norm on a batch that is cut: forward. PyTorch cuts the channels for the
-norm, which is more than a gather would move where ranks are near each other."""
+"""Convolution and batch norm on a sharded batch: forward. PyTorch shards the channels for the norm,
+which moves more than a gather would between ranks that are close to each other."""
 
 import torch
 from torch import nn

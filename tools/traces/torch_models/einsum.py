@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """An einsum, forward and backward.
 
-Usage: einsum.py scores|features: bhqd,bhkd->bhqk with heads cut; bsd,df->bsf with d cut on both
+Usage: einsum.py scores|features: bhqd,bhkd->bhqk with sharded heads; bsd,df->bsf with d sharded on
+both
 """
 
 import sys

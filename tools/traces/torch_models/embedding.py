@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An embedding cut by rows: forward and backward.
+"""An embedding sharded by rows: forward and backward.
 
-Usage: embedding.py R|S1: how its output is laid out
+Usage: embedding.py R|S1: the placement of its output
 """
 
 import sys

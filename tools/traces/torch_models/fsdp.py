@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""MLP layers under FSDP2, forward, backward and AdamW: no operator is DTensor's, all collectives
-are FSDP's own.
+"""MLP layers under FSDP2, forward, backward and AdamW: no operator runs on DTensors, and all
+collectives are FSDP's own.
 
-Usage: fsdp.py fsdp|hsdp|tp: on 4 ranks; replicated over 2, cut over 2; cut over 2, tensor parallel
-over 2
+Usage: fsdp.py fsdp|hsdp|tp: on 4 ranks; replicated over 2 and sharded over 2; sharded over 2 and
+tensor-parallel over 2
 """
 
 import sys

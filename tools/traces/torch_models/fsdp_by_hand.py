@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""FSDP said in DTensor: weights and batch cut by dim 0, forward and backward.
+"""FSDP expressed in DTensor: weights and batch sharded on dim 0, forward and backward.
 
 Usage: fsdp_by_hand.py gathered|dispatched: weights gathered by hand, or left to dispatch
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The last linear layer of a language model, cut by classes, and its cross entropy: forward and
+"""The last linear layer of a language model, sharded by classes, and its cross entropy: forward and
 backward.
 
 Usage: head.py [loss-parallel]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A Transformer layer with tensor and sequence parallelism: forward and backward.
 
-Usage: layer.py [rms] [dtensor] [step]: RMSNorm for LayerNorm; outputs kept DTensor; clipping by
-norm and a step of AdamW behind it
+Usage: layer.py [rms] [dtensor] [step]: RMSNorm instead of LayerNorm; outputs kept as DTensors;
+followed by clipping by norm and a step of AdamW
 """
 
 import sys

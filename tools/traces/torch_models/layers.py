@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the models are made of: batch 2, sequence 8, width 32, 8 heads, feed-forward 64."""
+"""The building blocks of the models: batch 2, sequence 8, width 32, 8 heads, feed-forward 64."""
 
 import torch
 from torch import nn
@@ -18,8 +18,8 @@ class MLP(nn.Module):
 
 
 class Attention(nn.Module):
-    """Works on a rank's own heads where projections give local tensors, and on all of them where
-    they give DTensors."""
+    """Works on a rank's own heads if the projections return local tensors, and on all heads if they
+    return DTensors."""
 
     def __init__(self):
         super().__init__()

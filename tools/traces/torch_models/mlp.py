@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An MLP with tensor parallelism, w1 cut by columns, w2 by rows: forward and backward.
+"""An MLP with tensor parallelism, w1 sharded by columns, w2 by rows: forward and backward.
 
 Usage: mlp.py [sequence-parallel]
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Clipping by norm and a step of AdamW (foreach) on three cut parameters.
+"""Clipping by norm and a step of AdamW (foreach) on three sharded parameters.
 
-Usage: optimizer.py 4|2x2 [inf]: by the largest element instead of the norm of order 2
+Usage: optimizer.py 4|2x2 [inf]: inf clips by the largest element instead of the norm of order 2
 """
 
 import sys

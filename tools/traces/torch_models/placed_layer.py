@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A Transformer layer of which only the parameters are placed: dispatch decides the rest, forward
+"""A Transformer layer in which only the parameters are placed; dispatch decides the rest, forward
 and backward.
 
-Usage: placed_layer.py PLACEMENTS [rms]: the input's, "R" or "S1" on 4 ranks, "S0,R" or "S0,S1" on
-2 x 2
+Usage: placed_layer.py PLACEMENTS [rms]: those of the input, "R" or "S1" on 4 ranks, "S0,R" or
+"S0,S1" on 2 x 2
 """
 
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a call is given, as a trace says it: operators' names, dtypes, placements, arguments."""
+"""The arguments of a call as a trace has them: operators' names, dtypes, placements, arguments."""
 
 import math
 
@@ -23,10 +23,10 @@ DTYPES = {
     torch.complex64: "c64",
 }
 
-# Where and how memory lies: no part of what is computed.
+# Arguments about where and how memory is laid out, which do not affect what is computed.
 UNSAID = {"layout", "device", "pin_memory", "memory_format", "non_blocking", "generator"}
 
-# Operator: its argument of indices, and the length of what they index.
+# Operator: its argument that holds indices, and the length of the dim that they index.
 INDEXED = {
     "embedding": ("indices", lambda given: given["weight"].shape[0]),
     "embedding_dense_backward": ("indices", lambda given: given["num_weights"]),
@@ -40,7 +40,7 @@ for _name in ("gather", "index_select", "scatter", "scatter_add", "index_add", "
 
 
 def call_name(func):
-    """ATen's without `aten.`, overload behind a dot; others keep their namespace."""
+    """ATen's name without `aten.`, with the overload after a dot; other namespaces are kept."""
     name = func._schema.name.removeprefix("aten::")
     overload = func._schema.overload_name
     return f"{name}.{overload}" if overload else name
@@ -51,7 +51,7 @@ def base_name(func):
 
 
 def placements_text(spec):
-    """As PyTorch prints them; the order of shards only where it is not from left to right."""
+    """As PyTorch prints them; the order of shards only if it is not left to right."""
     order = spec.shard_order
     if order and any(list(each.mesh_dims) != sorted(each.mesh_dims) for each in order):
         return DTensorSpec.format_shard_order_str(spec.placements, order)
@@ -59,14 +59,14 @@ def placements_text(spec):
 
 
 def tensor_text(tensor, mesh):
-    """Placements of a tensor, of one without any (it is replicated), or None."""
+    """The placements of a tensor ("R" on every axis if it has none), or None."""
     if tensor is None:
         return None
     return placements_text(tensor._spec) if isinstance(tensor, DTensor) else "R" * mesh.ndim
 
 
 def plain(value):
-    """An argument that is no tensor as JSON has it; a number that JSON has not, as text."""
+    """An argument that is not a tensor, as JSON; a number that JSON does not have, as text."""
     if isinstance(value, torch.dtype):
         return DTYPES.get(value, str(value))
     if isinstance(value, (list, tuple)):
@@ -94,7 +94,7 @@ def bound(func, args, kwargs):
 
 
 def tensors_of(value):
-    """One tensor, None, or a list of both, as a list. A number is none."""
+    """One tensor, None, or a list of both, as a list. A number becomes None."""
     values = value if isinstance(value, (list, tuple)) else [value]
     return [each if isinstance(each, torch.Tensor) else None for each in values]
 
@@ -104,13 +104,14 @@ def is_number(value):
 
 
 def attributes(func, args, kwargs):
-    """Arguments that are no tensors and not the default; numbers where a tensor might stand."""
+    """Arguments that are neither tensors nor the default; also numbers where a tensor could be
+    given."""
     out = {}
     for argument, value, _ in bound(func, args, kwargs):
         if argument.name in UNSAID or (takes_tensors(argument) and not is_number(value)):
             continue
         default = argument.default_value
-        # 2.0 for 2 is said: norm partials print it.
+        # 2.0 is recorded even if the default is 2: norm partials print it.
         if argument.has_default_value() and value == default and type(value) is type(default):
             continue
         out[argument.name] = plain(value)
@@ -118,7 +119,7 @@ def attributes(func, args, kwargs):
 
 
 def indices(func, args, kwargs):
-    """(tensor of indices, length of what it indexes), of each that the operator has."""
+    """(tensor of indices, length of the dim that it indexes), for each that the operator has."""
     given = {argument.name: value for argument, value, _ in bound(func, args, kwargs)}
     name = base_name(func).rstrip("_")
     if name in INDEXED:
@@ -131,7 +132,7 @@ def indices(func, args, kwargs):
 
 
 def sizes(outputs):
-    """What comes out, for operators that a reader of the trace has no rule for."""
+    """Shapes and dtypes of the outputs, for operators that the trace's reader has no rule for."""
     if any(each is not None and each.dtype not in DTYPES for each in outputs):
         return {}
     shapes = [None if each is None else list(each.shape) for each in outputs]

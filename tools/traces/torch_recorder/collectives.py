@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Collectives as PyTorch's dispatcher shows them: what kind, how many bytes, which ranks."""
+"""Collectives as PyTorch's dispatcher shows them: their kind, bytes and ranks."""
 
 import functools
 import itertools
@@ -16,8 +16,8 @@ GATHER, SCATTER, REDUCE, ALL = "all_gather", "reduce_scatter", "all_reduce", "al
 BROADCAST, TO_ROOT, BARRIER = "broadcast", "reduce", "barrier"
 GATHER_TO, SCATTER_FROM = "gather", "scatter"
 
-# Name of the operator, in c10d and in the functional namespaces: kind, and the argument whose bytes
-# count (traces/README.md says which those are).
+# Name of the operator, in c10d and in the functional namespaces: its kind, and the argument whose
+# bytes count (traces/README.md defines them).
 KINDS = {
     "allreduce_": (REDUCE, "tensors"),
     "allreduce_coalesced_": (REDUCE, "tensors"),
@@ -49,15 +49,16 @@ KINDS = {
     "scatter_": (SCATTER_FROM, "output_tensors"),
     "barrier": (BARRIER, None),
 }
-# The argument that is the root's number in the group.
+# The argument that is the root's index in the group.
 ROOTS = ("root_rank", "src")
 NAMESPACES = {"c10d", "_c10d_functional", "_dtensor"}
-# Of c10d: no collectives.
+# Operators of c10d that are not collectives.
 OTHERS = {"wait_tensor", "monitored_barrier_", "_wrap_tensor_autograd"}
 
 
 def kind_of(func):
-    """The kind of collective, the operator's own name where we have no line for it, else None."""
+    """The kind of the collective, or the operator's own name if KINDS lacks it; None for other
+    operators."""
     if func.namespace not in NAMESPACES:
         return None
     name = func._schema.name.split("::")[1]
@@ -90,14 +91,14 @@ def _ranks(named):
 
 @functools.lru_cache(maxsize=None)
 def ranks_of(mesh):
-    """Of a mesh, as a tensor that has values whatever modes are on."""
+    """The ranks of a mesh, as a tensor that has values whatever modes are on."""
     with _disable_current_modes():
         return mesh.mesh.clone()
 
 
 class Meshes:
-    """Every mesh the script makes. This process has only its own groups, but a group's siblings
-    along the axis run the same collective, and a trace is of all ranks."""
+    """Every mesh that the script makes. This process only has its own groups, but the other groups
+    along the same axes run the same collective, and a trace covers all ranks."""
 
     def __init__(self):
         self._meshes = []
@@ -110,7 +111,8 @@ class Meshes:
         DeviceMesh.__init__ = wrapped
 
     def siblings(self, ranks):
-        """The largest mesh that has this group along one or more axes, and all groups there."""
+        """The largest mesh that has this group along one or more axes, and all its groups along
+        them."""
         with _disable_current_modes():
             return self._siblings(ranks)
 
@@ -133,8 +135,8 @@ def bytes_of(tensors):
 
 
 def distributes():
-    """Whether this is DTensor handing out what becomes its shards (distribute_tensor): tensors of a
-    trace are there from the start."""
+    """Whether DTensor is distributing what becomes its shards (distribute_tensor): in a trace,
+    tensors exist from the start."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name in ("mesh_scatter", "mesh_broadcast"):
@@ -144,15 +146,15 @@ def distributes():
 
 
 def root_of(named, kind):
-    """Its number in the group; None of a collective without a root."""
+    """The root's index in the group; None for a collective without a root."""
     if kind not in (BROADCAST, TO_ROOT, GATHER_TO, SCATTER_FROM):
         return None
     return next(int(named[each]) for each in ROOTS if each in named)
 
 
 def measured(func, args, kwargs):
-    """Kind, ranks, bytes (none of a barrier) and the root's number in the group (None without), as
-    a line has them. None: traces have no such collective."""
+    """Kind, ranks, bytes (None for a barrier) and the root's index in the group (None if it has no
+    root), as in a trace line; None if traces do not have the collective."""
     name = func._schema.name.split("::")[1]
     if name not in KINDS:
         return None
@@ -161,7 +163,7 @@ def measured(func, args, kwargs):
     ranks = list(_ranks(named))
     if kind == BARRIER:
         return kind, ranks, None, None
-    # One name, two namespaces: broadcast_ of a list, and of one tensor.
+    # One name in two namespaces: broadcast_ takes a list, broadcast a single tensor.
     tensors = named[counted] if counted in named else named["input"]
     size = bytes_of(_tensors(tensors))
     if kind == ALL and named.get("input_split_sizes"):

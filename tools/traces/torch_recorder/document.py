@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A trace while it is being recorded: its meshes, its lines, the names in it. Knows no PyTorch.
+"""A trace while it is being recorded: its meshes, lines and names. Does not depend on PyTorch.
 
-Lines are kept until the end: what indices look up in is known only when a later line uses them.
+Lines are kept until the end: the limit of an index is known only when a later line uses it.
 """
 
 import json
 import os
 import tempfile
 
-# Outputs of these hold their first input's integers: limits go up through them.
+# The outputs of these operators hold the integers of their first input, to which limits are passed
+# on.
 SAME_VALUES = {"detach", "alias", "view", "_unsafe_view", "t", "transpose.int", "permute", "clone"}
 SAME_VALUES |= {"unsqueeze", "squeeze.dim", "squeeze", "expand", "slice.Tensor", "select.int"}
 SAME_VALUES |= {"_to_copy", "view_copy", "split.Tensor", "cat"}
 
 
 def mesh_text(shape, axes):
-    """A mesh as `--mesh` takes it: "dp=2,tp=4", or "2x4" where axes have no names."""
+    """A mesh as `--mesh` takes it: "dp=2,tp=4", or "2x4" if axes have no names."""
     if axes and all(axes):
         return ",".join(f"{axis}={size}" for axis, size in zip(axes, shape))
     return "x".join(map(str, shape))
 
 
 def flat(names):
-    """Names, None, and lists of both, as one list."""
+    """Names, None, and lists of both, flattened into one list."""
     out = []
     for name in names:
         out.extend(name if isinstance(name, list) else [name])
@@ -30,7 +31,7 @@ def flat(names):
 
 
 def without_trailing(values):
-    """Values without the None at their end."""
+    """Values without the trailing None."""
     values = list(values)
     while values and values[-1] is None:
         values.pop()
@@ -40,14 +41,14 @@ def without_trailing(values):
 class Document:
     def __init__(self, topology=None):
         self._topology = topology
-        self.recorded = None  # on what: fields of the header
+        self.recorded = None  # header fields that say what it was recorded on
         self._meshes = {}  # (shape, axes, ranks): name
         self._lines = []
         self._used = set()  # names of tensors
-        self._made = {}  # letter: how many names it has given
+        self._made = {}  # letter: the number of names made with it
         self._tensors = {}  # name: its `tensor` line
-        self._source = {}  # name: the tensor whose integers it holds
-        self.left_out = {}  # what has no line: how often it was met
+        self._source = {}  # name: the tensor that holds the same integers
+        self.left_out = {}  # what has no line: how often it occurred
 
     def __len__(self):
         return len(self._lines)
@@ -71,7 +72,7 @@ class Document:
         return self.name(f"{letter}{self._made[letter]}")
 
     def name(self, wanted):
-        """`wanted`, or with a number behind it where a tensor has that name."""
+        """`wanted`, followed by a number if a tensor already has that name."""
         name, count = wanted, 1
         while name in self._used:
             count += 1
@@ -85,7 +86,7 @@ class Document:
         self._lines.append(line)
 
     def limit(self, name, below):
-        """Integers of `name` index a dim of length `below`."""
+        """Notes that the integers of `name` index a dim of length `below`."""
         while name in self._source:
             name = self._source[name]
         line = self._tensors.get(name)
@@ -128,12 +129,12 @@ class Document:
             yield {key: value for key, value in line.items() if key != "guessed"}
 
     def text(self):
-        # No spaces behind commas and colons would save a tenth, and could not be read.
+        # Without spaces after commas and colons it would be a tenth shorter, but unreadable.
         return "".join(json.dumps(line, allow_nan=False) + "\n" for line in self.lines())
 
 
 def write_whole(path, text):
-    """Beside the file, then in its place: a run that dies leaves what was there."""
+    """Writes a temporary file and renames it: a run that dies leaves the old file."""
     folder = os.path.dirname(os.path.abspath(path))
     handle, beside = tempfile.mkstemp(dir=folder, prefix=".record_torch.")
     try:

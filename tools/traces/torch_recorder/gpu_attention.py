@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Attention as on a GPU, on a machine without: which kernels scaled_dot_product_attention calls
-there, and these kernels for CPU tensors. DTensor has rules for them, and none for the CPU's own.
+"""Attention as on a GPU, on a machine without one: the kernels that scaled_dot_product_attention
+would call there, implemented for CPU tensors. DTensor has rules for these kernels but none for the
+CPU's own.
 
-As on a GPU for half precision: flash, which takes fewer heads of keys and values, where there is
-no mask; else memory-efficient, whose mask is a bias, expanded to all scores, and for which grouped
+As on a GPU for half precision: flash if there is no mask, which accepts fewer heads of keys and
+values; else memory-efficient, whose mask is a bias expanded to all scores, and for which grouped
 heads are repeated.
 """
 
@@ -15,7 +16,7 @@ from torch.utils._pytree import tree_map_only
 
 aten = torch.ops.aten
 
-# To multiples of these the kernels want the width of heads and the rows of the bias.
+# The kernels require the width of heads and the rows of the bias to be multiples of these.
 WIDTH, ROWS = 8, 16
 
 
@@ -34,7 +35,7 @@ def as_bias(mask, query, key):
 
 
 def on_gpu(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **others):
-    """scaled_dot_product_attention of four dims. `others`: scale, enable_gqa."""
+    """scaled_dot_product_attention with four dims. `others`: scale, enable_gqa."""
     scale, groups = others.get("scale"), query.shape[1] // key.shape[1]
     if attn_mask is None:
         scale = query.shape[-1] ** -0.5 if scale is None else scale
@@ -52,7 +53,7 @@ def on_gpu(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, **
 
 
 def is_meant(query, key, value, *_, enable_gqa=False, **others):
-    """Whether a GPU would take one of its kernels; what is none of their business PyTorch says."""
+    """Whether a GPU would use one of its kernels; errors in anything else are left to PyTorch."""
     if not isinstance(query, DTensor) or any(each.dim() != 4 for each in (query, key, value)):
         return False
     heads, groups = query.shape[1], key.shape[1]
@@ -64,7 +65,7 @@ def is_meant(query, key, value, *_, enable_gqa=False, **others):
 
 
 def like_gpu(func, *args, **kwargs):
-    """Outputs of the shapes and strides that the kernel has, as its meta function says them."""
+    """Outputs with the shapes and strides that the kernel's meta function gives."""
     given = tree_map_only(torch.Tensor, lambda each: each.to("meta"), (args, kwargs))
 
     def made(each):
@@ -170,7 +171,7 @@ KERNELS = {
 
 
 def install():
-    """For good: this process is there to record."""
+    """Permanent, as this process exists only to record."""
     library = torch.library.Library("aten", "IMPL")
     for name, kernel in KERNELS.items():
         library.impl(name, kernel, "CPU")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the script is: in which module, and in which of forward, backward and optimizer.
+"""Where the script is: in which module, and in forward, backward or optimizer.
 
-In backward the module is that of the autograd node which runs. Nodes are numbered in the order in
-which forward makes them, so the numbers at which modules begin and end say whose a node is.
+In backward, the module is that of the running autograd node. Nodes are numbered in the order in
+which forward makes them, so the numbers at which modules begin and end tell which module made a
+node.
 """
 
 import bisect
@@ -29,16 +30,16 @@ class Place:
         self._names = weakref.WeakKeyDictionary()  # module: name
         self._roots = weakref.WeakSet()
         self._hooked = weakref.WeakSet()
-        self._numbers = [-1]  # of autograd nodes: from there on ...
-        self._modules = [None]  # ... they are this module's
+        self._numbers = [-1]  # of autograd nodes: from this number on ...
+        self._modules = [None]  # ... nodes belong to this module
         self._optimizing = 0
 
     def install(self):
-        """For good: a script that is recorded is all that this process runs."""
+        """Permanent, as this process runs nothing but the recorded script."""
         register_module_forward_pre_hook(self._enter)
         register_optimizer_step_pre_hook(lambda *_: self._optimize(1))
         register_optimizer_step_post_hook(lambda *_: self._optimize(-1))
-        # Clipping belongs to the optimizer's step, which PyTorch does not know.
+        # Clipping belongs to the optimizer's step, but PyTorch has no hook for it.
         for name in CLIPPING:
             function = getattr(torch.nn.utils.clip_grad, name, None)
             if function is None:
@@ -65,8 +66,8 @@ class Place:
         if module not in self._names:
             self._learn(module)
         if module not in self._hooked:
-            # Of the module itself and as late as can be: runs behind the hooks that it has, such
-            # as those of parallelize_module, which belong to it.
+            # Registered on the module itself and as late as possible, to run after its other hooks,
+            # such as those of parallelize_module, which belong to it.
             module.register_forward_hook(self._leave, always_call=True)
             self._hooked.add(module)
         self._stack.append((module, self._names[module], in_backward()))
@@ -97,7 +98,7 @@ class Place:
         return "forward"
 
     def module(self):
-        """Its name, such as "MLP.w1", or None."""
+        """The current module's name, such as "MLP.w1", or None."""
         if not in_backward():
             return self._stack[-1][1] if self._stack else None
         if self._stack and self._stack[-1][2]:
@@ -105,7 +106,7 @@ class Place:
         node = torch._C._current_autograd_node()
         if node is None:
             return None
-        variable = getattr(node, "variable", None)  # of AccumulateGrad, which has no number
+        variable = getattr(node, "variable", None)  # AccumulateGrad has this, but no number
         if variable is not None:
             return self._owner(variable)
         return self._modules[bisect.bisect_right(self._numbers, node._sequence_nr()) - 1]
@@ -118,7 +119,7 @@ class Place:
         return None
 
     def parameter(self, tensor):
-        """The name of a parameter in the model that has been called, or None."""
+        """The name of a parameter of a model that has been called, or None."""
         for root in self._roots:
             for name, parameter in root.named_parameters():
                 if parameter is tensor:
@@ -126,7 +127,7 @@ class Place:
         return None
 
     def fields(self):
-        """Of a line: forward and no module are left out."""
+        """The fields of a line; "forward" and a missing module are left out."""
         module, pass_name = self.module(), self.pass_name()
         fields = {"module": module} if module else {}
         return {**fields, "pass": pass_name} if pass_name != "forward" else fields

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sees every operator on DTensors, every explicit redistribution and every collective, and writes
-their lines. A dispatch mode sees operators below autograd, as DTensor does; redistributions happen
-in three autograd functions of PyTorch, which are wrapped.
+"""Intercepts every operator on DTensors, every explicit redistribution and every collective, and
+writes their lines. A dispatch mode sees operators below autograd, as DTensor does; redistributions
+happen in three autograd functions of PyTorch, which are wrapped.
 """
 
 import dataclasses
@@ -25,14 +25,15 @@ from torch_recorder.place import Place
 
 aten = torch.ops.aten
 
-# Answers about tensors; nothing runs.
+# Queries about tensors; nothing runs.
 QUESTIONS = {"is_same_size", "is_pinned", "sym_size", "sym_stride", "sym_numel"}
-# Handlers that call other operators.
+# Operators whose handlers call other operators.
 TAKEN_APART = {aten.as_strided.default}
 
 
-# A tensor carries its name, as a weak reference to it would forbid torch.utils.swap_tensors. Copies
-# carry it too, but are no more the object that was named.
+# A tensor carries its name as an attribute, since a weak reference to the tensor would make
+# torch.utils.swap_tensors fail. Copies carry the attribute too, but are not the object that was
+# named.
 def name_it(tensor, name):
     tensor.__dict__["_trace_name"] = (id(tensor), name)
 
@@ -43,7 +44,7 @@ def name_of(tensor):
 
 
 def recorded_on(device):
-    """What PyTorch's costs, and so its choices, depend on. It takes a host to have one CPU."""
+    """What PyTorch's costs, and so its choices, depend on. It counts one CPU per host."""
     count = max(torch.get_device_module(device).device_count(), 1)
     return {
         "torch": torch.__version__.split("+")[0],
@@ -61,8 +62,8 @@ def unsaid_left_out(value):
 class Frame:
     """What DTensor is doing."""
 
-    quiet: bool  # nothing inside has lines of its own
-    moved: list = None  # placements that inputs were given, where any moved
+    quiet: bool  # nothing inside gets its own line
+    moved: list = None  # the inputs' new placements, if any moved
 
 
 @dataclasses.dataclass
@@ -71,8 +72,8 @@ class Call:
     line: dict
     mesh: object
     written: list  # tensors that it writes in place
-    chosen: list  # per tensor argument its placements
-    positional: int  # so many of them were given by position
+    chosen: list  # the placements of each tensor argument
+    positional: int  # how many of them were given by position
 
 
 class Recorder(TorchDispatchMode):
@@ -82,18 +83,18 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.document = document
         self.counts = {name: {} for name in ("forward", "backward", "optimizer")}
-        self.cpu_gathers = 0  # that PyTorch runs in place of an all-to-all
+        self.cpu_gathers = 0  # gathers that PyTorch runs instead of an all-to-all
         self.recording = True
         self._expect = expect
         self._place = Place()
         self._meshes = collectives.Meshes()
         self._frames = []
-        self._passing = None  # what goes on to DTensor
+        self._passing = None  # the operator that is passed on to DTensor
         self._gradient = None  # of from_local, while its backward runs
         self._in_all_to_all = False
 
     def install(self):
-        """For good: a script that is recorded is all that this process runs."""
+        """Permanent, as this process runs nothing but the recorded script."""
         self._place.install()
         self._wrap_inputs()
         self._wrap_redistributions()
@@ -102,7 +103,7 @@ class Recorder(TorchDispatchMode):
     # Seams of PyTorch ---------------------------------------------------------------------------
 
     def _wrap_inputs(self):
-        """All inputs that move take this way."""
+        """All inputs that move pass through this function."""
         move = OpDispatcher.redistribute_local_args
 
         def wrapped(info, schema, *rest):
@@ -120,7 +121,7 @@ class Recorder(TorchDispatchMode):
         move, backward = api.redistribute_local_tensor, api._FromTorchTensor.backward
 
         def moved(local, current, target, *args, **kwargs):
-            # The gradient of from_local is laid out as the local tensor was, and leaves DTensor.
+            # The gradient of from_local gets the local tensor's placements, and leaves DTensor.
             if not self._quiet:
                 self._redistributed(self._name(self._gradient, None), current, target)
             return self._quietly(move, local, current, target, *args, **kwargs)
@@ -166,7 +167,7 @@ class Recorder(TorchDispatchMode):
         if any(issubclass(each, DTensor) for each in types):
             if self._passing is func:
                 self._passing = None
-                return NotImplemented  # to DTensor, with this mode on
+                return NotImplemented  # to DTensor, with this mode still on
             return self._call(func, args, kwargs)
         if isinstance(func, torch._ops.OpOverload):
             kind = collectives.kind_of(func)
@@ -180,7 +181,7 @@ class Recorder(TorchDispatchMode):
         if self._in_all_to_all and kind == collectives.GATHER:
             kind = collectives.ALL
             self.cpu_gathers += 1
-        if kind != collectives.BARRIER:  # which CommDebugMode does not count
+        if kind != collectives.BARRIER:  # CommDebugMode does not count barriers
             counts = self.counts[self._place.pass_name()]
             counts[kind] = counts.get(kind, 0) + 1
         if self._frames:
@@ -194,7 +195,7 @@ class Recorder(TorchDispatchMode):
         kind, ranks, size, root = measured
         mesh, groups = self._meshes.siblings(ranks)
         if mesh is not None:
-            self._mesh_name(mesh)  # for reports to name the axis
+            self._mesh_name(mesh)  # so that reports can name the axis
         for group in groups:
             line = {"op": "collective", "kind": kind, "ranks": group}
             if root is not None:
@@ -215,7 +216,7 @@ class Recorder(TorchDispatchMode):
             self._frames.pop()
 
     def _redistributed(self, name, before, after):
-        """The line; the name of what came out."""
+        """Writes the line; returns the name of the result."""
         wanted = placements_text(after)
         if placements_text(before) == wanted:
             return name
@@ -235,7 +236,7 @@ class Recorder(TorchDispatchMode):
     # Calls --------------------------------------------------------------------------------------
 
     def _call(self, func, args, kwargs):
-        # A detach of what nothing has used: such as of a parameter while it is made.
+        # A detach of a tensor that nothing has used, such as a parameter that is being made.
         unused = func is aten.detach.default and name_of(args[0]) is None
         if self._quiet or unused or arguments.base_name(func) in QUESTIONS:
             return self._to_dtensor(func, args, kwargs)
@@ -248,7 +249,7 @@ class Recorder(TorchDispatchMode):
             out = self._to_dtensor(func, args, kwargs)
         finally:
             self._frames.pop()
-        # Where the operator was taken apart, its parts have their lines already.
+        # If the operator was taken apart, its parts already have their lines.
         if len(self.document) == made:
             if handled and func in customized_loss_ops:
                 call.line["loss_parallel"] = True
@@ -264,7 +265,7 @@ class Recorder(TorchDispatchMode):
             self._passing = None
 
     def _describe(self, func, args, kwargs):
-        """What is known before the call; inputs may change in place."""
+        """Describes the call before it runs, as inputs may change in place."""
         mesh = next(each for each in tree_leaves((args, kwargs)) if isinstance(each, DTensor))
         mesh = mesh.device_mesh
         call = Call(func, {"op": "call", "call": arguments.call_name(func)}, mesh, [], [], 0)
@@ -290,13 +291,13 @@ class Recorder(TorchDispatchMode):
     def _finish(self, call, out, moved):
         returns = call.func._schema.returns
         outputs = tree_leaves(list(out) if isinstance(out, (list, tuple)) else [out])
-        # What is no DTensor no rule makes, such as a kernel's random state.
+        # No rule makes outputs that are not DTensors, such as a kernel's random state.
         for each in outputs:
             if isinstance(each, torch.Tensor) and not isinstance(each, DTensor):
                 each.__dict__["_trace_unsaid"] = True
         outputs = [each if isinstance(each, DTensor) else None for each in outputs]
         if not any("Tensor" in str(each.type) for each in returns):
-            outputs = call.written  # of a list in place PyTorch returns nothing
+            outputs = call.written  # PyTorch returns nothing for a list changed in place
         call.line["out"] = [self._output(each) for each in outputs]
         call.line.update(self._place.fields())
         if self._expect:
@@ -319,7 +320,8 @@ class Recorder(TorchDispatchMode):
         return name_of(tensor)
 
     def _name(self, tensor, mesh):
-        """Of an input: where it is new, after its line. Without placements it is replicated."""
+        """The name of an input; writes its `tensor` line if it is new. Without placements it is
+        replicated."""
         name = None if tensor is None else name_of(tensor)
         if name is not None or tensor is None:
             return name
@@ -344,7 +346,7 @@ class Recorder(TorchDispatchMode):
         return self.document.mesh(mesh.shape, mesh.mesh_dim_names, ranks)
 
     def _content(self, tensor):
-        """The value of a replicated tensor of one element; a limit of integers."""
+        """The value of a replicated tensor of one element; or a limit for integers."""
         local = tensor._local_tensor if isinstance(tensor, DTensor) else tensor
         replicated = tensor is local or all(each.is_replicate() for each in tensor.placements)
         if isinstance(local, FakeTensor):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A script that says "cuda" on a machine without: its tensors and meshes lie on the CPU instead.
-Attention of DTensors goes to the kernels that it would on a GPU.
+"""Runs scripts that say "cuda" on a machine without a GPU: their tensors and meshes are on the CPU
+instead. Attention on DTensors uses the kernels that it would use on a GPU.
 """
 
 import torch
@@ -22,7 +22,7 @@ def on_cpu(value):
 
 
 class WithoutGpu(TorchFunctionMode):
-    """While it is on, and for meshes for good."""
+    """In effect while entered; for meshes, permanently."""
 
     def __init__(self):
         super().__init__()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cursor, the text helpers beside it, and fail_check of errors.h.
+// Implements Cursor, the other functions of cursor.h, and fail_check of errors.h.
 #include "core/base/cursor.h"
 
 #include <algorithm>

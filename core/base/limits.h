@@ -45,8 +45,8 @@ inline constexpr std::size_t kMaxPorts = 64, kMaxShared = 256, kMaxFabric = 1024
                              kMaxRoutes = 256, kMaxHops = 16, kMaxNameLength = 64;
 // Members of all groups and pair lists in total.
 inline constexpr std::size_t kMaxGroupMembers = std::size_t{1} << 20;
-// Device classes, whose routing rules form a square table, and resources, by which flows are
-// listed.
+// Device classes (their routing rules form a square table) and resources (flows are listed by
+// them).
 inline constexpr std::int64_t kMaxDeviceClasses = 1024;
 inline constexpr std::int64_t kMaxResources = std::int64_t{1} << 24;
 

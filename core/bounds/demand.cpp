@@ -136,7 +136,7 @@ class RequestCount {
     return bound;
   }
 
-  // What a node must receive comes from another node.
+  // Data that a node must receive comes from another node.
   std::int64_t owner_latency_ps() const {
     std::int64_t latency = latency_.greatest_ps();
     for (std::size_t l = 0; l < levels_.size(); ++l) {

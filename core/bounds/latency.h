@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The least time that a byte spends on its way.
+// The least time that a byte spends in transit.
 //
 // Into a rank: the least latency of a route from another rank of the job. From an owner to a rank:
 // on different nodes at least one route between nodes is crossed, so at least its latency; on the
 // same node either the direct route, or two or more routes: at least the least latency out of the
-// owner plus the least into the rank. Of several owners the nearest counts.
+// owner plus the least into the rank. If there are several owners, the nearest counts.
 #pragma once
 
 #include <cstdint>

@@ -21,8 +21,8 @@
 // The sum is piecewise linear in beta, with breaks at R/(R+1) for the R that occur; the capacity is
 // linear; and their quotient is greatest at a break. So only the breaks are tried.
 //
-// beta > 1 adds something only for folds of k > 2 addends that switches do not reduce on the way.
-// Of R receipts in all, let S be between sets: cost >= R + (beta-1) S. And for each set with m
+// beta > 1 adds something only for folds of k > 2 addends that are not made by switches. If S of R
+// receipts in all are between sets, then cost >= R + (beta-1) S. And for each set with m
 // needing ranks: if nothing enters it, the first of its ranks to obtain the value has folded k
 // addends of k ranks by k-1 receipts inside the set, and each further needing rank receives once
 // more, later: k-1 + m-1. If something enters, m needing ranks receive, and one receipt of the set

@@ -22,8 +22,8 @@ CutLevel rank_level(const Topology& topology, const std::vector<Rank>& ranks) {
   return level;
 }
 
-// The level whose sets are the groups of the nodes' local devices (-1: no group), numbered by first
-// rank. An empty name stands for the whole node.
+// The level with the groups of the nodes' local devices as sets (-1: no group), numbered by first
+// rank. An empty name means the whole node.
 CutLevel grouped_level(const Topology& topology, const std::vector<Rank>& ranks,
                        const std::vector<std::int32_t>& group_of_local,
                        const std::vector<std::string>& group_names) {

@@ -17,7 +17,7 @@ std::align_val_t alignment(std::int64_t bytes) {
   return std::align_val_t(static_cast<std::size_t>(bytes >= 2 * kHugePage ? kHugePage : kLine));
 }
 
-// Asked for without throwing: the sanitizers' throwing `new` ends the program instead.
+// Nothrow `new`, because under sanitizers the throwing one ends the program.
 std::byte* allocate(std::int64_t bytes) {
   void* data = ::operator new(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)),
                               alignment(bytes), std::nothrow);
@@ -29,7 +29,7 @@ std::byte* allocate(std::int64_t bytes) {
 
 Block::Block(std::int64_t bytes) : data_(allocate(bytes)), bytes_(bytes) {
 #if defined(__linux__)
-  // A wish: where it is not granted the memory is only slower.
+  // Only a hint: without huge pages the memory is just slower.
   if (bytes >= 2 * kHugePage)
     madvise(data_, static_cast<std::size_t>(bytes / kHugePage * kHugePage), MADV_HUGEPAGE);
 #endif

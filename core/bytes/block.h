@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory for shards in this process.
+// Aligned memory for shards in this process.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace reshard {
 
-// Bytes aligned to a cache line; large ones on huge pages where the system has them. Throws
-// InputError where it has no memory left.
+// Bytes aligned to a cache line; large blocks use huge pages if the system has them. Throws
+// std::bad_alloc if there is no memory left.
 class Block {
  public:
   explicit Block(std::int64_t bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Large boxes are written past the caches: an ordinary store first reads the line that it is about
-// to overwrite, which costs a third of the memory traffic of a copy. Small boxes are written
-// through the caches, as they are likely to be read soon.
+// to overwrite, which is a third of the memory traffic of a copy. Small boxes are written through
+// the caches, since they are likely to be read soon.
 #include "core/bytes/box_copy.h"
 
 #include <cstring>
@@ -13,7 +13,7 @@
 namespace reshard {
 namespace {
 
-// A box of at least this many bytes, in rows of at least so many, is streamed.
+// Boxes of at least this many bytes, with rows of at least this many, are streamed.
 constexpr std::int64_t kStreamBoxBytes = std::int64_t{1} << 20, kStreamRowBytes = 512;
 
 using Pair = std::array<std::int64_t, 2>;
@@ -24,7 +24,7 @@ struct RowBlock {
   std::int64_t rows, row_bytes, destination_stride, source_stride;
 };
 
-// Rows of a size known when compiled are one or two moves each.
+// Rows of a compile-time size are one or two move instructions each.
 template <std::size_t kBytes>
 void copy_short_rows(const RowBlock& block) {
   std::byte* out = block.destination;
@@ -60,8 +60,8 @@ void copy_rows(const RowBlock& block) {
 
 #if defined(__SSE2__)
 constexpr std::int64_t kLine = 64;
-// Rows written side by side: the processor fetches ahead within each of them, so several reads are
-// under way where a row is only a page long.
+// Rows that are written side by side: the processor prefetches within each of them, so several
+// reads are in flight even if a row is only a page long.
 constexpr std::int64_t kAbreast = 4;
 
 inline void stream_line(std::byte* out, const std::byte* in) {
@@ -75,8 +75,7 @@ inline void stream_line(std::byte* out, const std::byte* in) {
   _mm_stream_si128(to + 3, d);
 }
 
-// Lines are written whole or not at all: what comes before the first and after the last goes
-// through the caches.
+// Streams whole lines only; what comes before the first and after the last goes through the caches.
 void stream_row(std::byte* out, const std::byte* in, std::int64_t bytes) {
   std::int64_t head =
       -static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) % kLine) & (kLine - 1);
@@ -113,7 +112,7 @@ void end_streaming() {}
 
 }  // namespace
 
-// Before its first dim of more than 1 anything goes, after it all dims are whole.
+// Contiguous if every dim after the first of extent above 1 is whole.
 std::optional<std::int64_t> stretch_of(const Shape& shape, const DimVector& lo,
                                        const DimVector& extents) {
   std::int64_t offset = 0;

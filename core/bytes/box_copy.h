@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Boxes of dense row-major arrays as rows of bytes, and the copy of one box to another at near
+// Views boxes of dense row-major arrays as rows of bytes, and copies one box to another at near
 // memory speed.
 #pragma once
 
@@ -13,27 +13,28 @@
 
 namespace reshard {
 
-// A box of given extents at `lo` in an array of `shape`.
+// The place of a box: at `lo` in an array of `shape`. Its extents are given separately.
 struct BoxPlace {
   const Shape& shape;
   const DimVector& lo;
 };
 
-// Where several boxes of equal extents lie in as many arrays, reduced to as few dims as possible:
-// extents of 1 are dropped and dims that are contiguous in all arrays are joined. The last dim is
-// the row, dense in every array. `Offsets` is an array or vector of int64, one entry per place.
+// The places of several boxes of equal extents, each in its own array, reduced to as few dims as
+// possible: extents of 1 are dropped and dims that are contiguous in all arrays are joined. The
+// innermost dim is the row, dense in every array. `Offsets` is an array or vector of int64 with one
+// entry per place.
 template <class Offsets>
 struct BoxRows {
   struct Dim {
     std::int64_t extent;
     Offsets stride;  // bytes
   };
-  Offsets start;                    // bytes from the beginning of each array to the first element
+  Offsets start;                    // bytes from the beginning of each array to the box
   std::array<Dim, kMaxDims> outer;  // innermost first
   int outer_dims = 0;
   std::int64_t row_bytes = 0;
 
-  // `zero` has one 0 per place. Extents > 0 and every box inside its array.
+  // `zero` has one 0 per place. Extents > 0, and every box is inside its array.
   BoxRows(const Offsets& zero, std::span<const BoxPlace> places, const DimVector& extents,
           std::int64_t element_bytes)
       : start(zero) {
@@ -47,8 +48,8 @@ struct BoxRows {
     }
   }
 
-  // row(offsets) for every row in row-major order, offsets in bytes per array; outer dims below
-  // `from` are left to the caller.
+  // Calls row(offsets) for every row in row-major order, with offsets in bytes per array; outer
+  // dims below `from` are left to the caller.
   template <class Row>
   void for_each(int from, Row&& row) const {
     Offsets at = start;
@@ -69,7 +70,7 @@ struct BoxRows {
   }
 
  private:
-  // The next dim outwards: joins the one before it where all arrays continue there.
+  // Adds the next dim outwards; joins it to the one before if all arrays continue there.
   void add(std::int64_t extent, const Offsets& stride) {
     bool joins = true;
     for (std::size_t i = 0; i < stride.size(); ++i) {
@@ -89,7 +90,7 @@ struct BoxRows {
   }
 };
 
-// Where the box begins, in elements, if it is one stretch of an array of `shape`. Extents > 0.
+// The offset of the box in elements, if it is contiguous in an array of `shape`. Extents > 0.
 std::optional<std::int64_t> stretch_of(const Shape& shape, const DimVector& lo,
                                        const DimVector& extents);
 

@@ -17,7 +17,8 @@ namespace {
 
 using namespace elements;
 
-// A stretch of a row stays in the first cache while the operands pass over it.
+// Rows are folded in stretches of this size, which stay in the L1 cache while all operands are
+// applied.
 constexpr std::int64_t kStretchBytes = 8192;
 
 template <class T, class Op>
@@ -56,7 +57,7 @@ void fold(std::int64_t divisor, std::span<const std::byte* const> operands, std:
 
 using FoldRow = void (*)(std::int64_t, std::span<const std::byte* const>, std::byte*, std::int64_t);
 
-// The kernel of an operator for one element type; null where the operator does not exist for it.
+// The kernel of an operator for one element type; null if it is not defined for that type.
 template <class T>
 FoldRow kernel(ReduceOp op) {
   constexpr bool kTruth = std::is_same_v<T, Truth>, kComplex = std::is_same_v<T, Complex>;

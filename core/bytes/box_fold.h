@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Element arithmetic in memory: rows of operands folded from the left, rounded to the dtype
-// after every operation, then divided once.
+// Element arithmetic in memory: folds rows of operands from the left, rounding to the dtype after
+// every operation, then divides once.
 //
 // f16 and bf16 are computed in f32 and rounded after each operation, which gives the correctly
 // rounded result of the 16-bit operation (24 >= 2 * 11 + 2 bits). Integers wrap around. min and max
-// propagate NaN and keep the left operand of equals. bool: min is and, max is or. c64 products are
-// (ac - bd, ad + bc), each operation rounded.
+// propagate NaN and keep the left one of equal operands. bool: min is and, max is or. c64 products
+// are (ac - bd, ad + bc), with each operation rounded.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@
 
 namespace reshard {
 
-// Whether fold_row can do this: can_reduce without Avg (plans fold avg as sum with a divisor), and
-// a divisor other than 1 only where can_divide.
+// Whether fold_row supports this: can_reduce except for Avg (plans fold avg as sum with a divisor),
+// and a divisor other than 1 only if can_divide.
 bool can_fold(ReduceOp op, DType dtype, std::int64_t divisor);
 
 // out[i] = ((operand 0 [i] op operand 1 [i]) op ...) / divisor for i < count. All rows are dense
@@ -28,8 +28,8 @@ bool can_fold(ReduceOp op, DType dtype, std::int64_t divisor);
 void fold_row(ReduceOp op, DType dtype, std::int64_t divisor,
               std::span<const std::byte* const> operands, std::byte* out, std::int64_t count);
 
-// A box that becomes the fold of other boxes of the same extents, each in a dense row-major array
-// of its own.
+// A box that becomes the fold of other boxes of the same extents; each box is in its own dense
+// row-major array.
 class BoxFold {
  public:
   // The box at `lo` of an array of `shape`; extents > 0.
@@ -42,7 +42,7 @@ class BoxFold {
     operands_.push_back(data);
     places_.push_back({shape, lo});
   }
-  // fold_row for every row. May run again.
+  // Calls fold_row for every row. Can run again.
   void run(ReduceOp op, DType dtype, std::int64_t divisor) const;
 
  private:

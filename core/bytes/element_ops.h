@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One element folded with another: the only definition of the arithmetic, compiled into the host
-// store and, by nvcc, into the GPU's kernels.
+// Folds one element with another: the only definition of the arithmetic, compiled into the host
+// store and, by nvcc, into the GPU kernels.
 //
-// What the operators mean stands in box_fold.h. On a GPU, too, every operation must be rounded by
-// itself: nvcc needs -fmad=false, and its defaults for division and denormals (IEEE). Bits of a NaN
-// that arithmetic makes are the processor's own.
+// box_fold.h says what the operators mean. On a GPU, too, every operation must be rounded
+// separately: nvcc needs -fmad=false and its defaults for division and denormals (IEEE). The bits
+// of a NaN that arithmetic produces depend on the processor.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ namespace reshard::elements {
 
 template <class T>
 struct Unsigned {
-  // 16-bit unsigned operands would be promoted to int, whose product can overflow.
+  // 16-bit unsigned operands would be promoted to int, and the product of two ints can overflow.
   using Type = std::conditional_t<(sizeof(T) < 4), std::uint32_t, std::make_unsigned_t<T>>;
 };
 

@@ -50,7 +50,8 @@ PlacementList AxisCuts::take() {
   return std::move(out_);
 }
 
-// XLA cuts the whole length into as many equal tiles as there are, the last ones short or empty.
+// XLA cuts the whole length into as many equal tiles as there are; the last ones can be short or
+// empty.
 void AxisCuts::check_tiles(int dim) const {
   std::vector<std::pair<int, int>> stack;  // position, axis
   for (int axis = 0; axis < mesh_.axes(); ++axis) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Placements from what a sharding says of mesh axes: which dim each cuts, and at which place of the
-// order.
+// Builds placements from a sharding that says of mesh axes which dim each cuts, and at which
+// position of the dim's order.
 #pragma once
 
 #include <string>
@@ -13,18 +13,17 @@ namespace reshard {
 
 class AxisCuts {
  public:
-  // All three must outlive it. `field` names the input in messages.
+  // All three must outlive this. `field` names the input in messages.
   AxisCuts(const Mesh& mesh, const Shape& shape, std::string_view field);
 
   int dims() const { return shape_.size(); }
-  // An axis is named at most once. `position`: of the dim's axes, 0 the outermost.
+  // Every axis can be named at most once. `position`: among the dim's axes, 0 is the outermost.
   void cut(int axis, int dim, int position);
-  void keep_whole(int axis);  // named, and nothing is cut
+  void keep_whole(int axis);  // names the axis; it cuts nothing
   void add_up(int axis);      // its ranks hold addends of a sum
   void require_dims(int dims) const;
 
-  // Throws InputError where a dim's length is cut into tiles by XLA otherwise than by placements
-  // one within the other.
+  // Throws InputError if XLA would cut a dim into other tiles than nested placements do.
   PlacementList take();
 
  private:

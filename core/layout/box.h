@@ -13,8 +13,8 @@
 
 namespace reshard {
 
-// Up to kMaxDims integers, one per tensor dim: a shape, an offset or an extent. Unused places stay
-// 0, so comparison is plain.
+// Up to kMaxDims integers, one per tensor dim: a shape, an offset or an extent. Unused entries stay
+// 0, so that comparison can be defaulted.
 class DimVector {
  public:
   constexpr DimVector() = default;
@@ -47,8 +47,8 @@ class DimVector {
 
 using Shape = DimVector;
 
-// Product of the extents; 1 for 0 dims. An empty tensor may have extents whose product, without the
-// 0, would overflow.
+// Product of the extents; 1 for 0 dims. 0 if any extent is 0, even if the product of the others
+// would overflow.
 constexpr std::int64_t element_count(const DimVector& extents) {
   for (std::int64_t extent : extents)
     if (extent == 0) return 0;
@@ -60,11 +60,11 @@ constexpr std::int64_t element_count(const DimVector& extents) {
 // "32,8192,4096"; "" for 0 dims.
 std::string text(const DimVector& values);
 
-// Where the element of a row-major index lies: 0 <= index < element_count(shape).
+// The index vector of the element with this row-major index, 0 <= index < element_count(shape).
 DimVector index_at(std::int64_t index, const Shape& shape);
 
-// Moves on to the next index in row-major order, where dim d has extent_of(d) >= 1 places; false
-// behind the last, when all is 0 again.
+// Moves on to the next index in row-major order, where dim d has extent_of(d) >= 1 values; false
+// after the last one, when all entries are 0 again.
 template <class ExtentOf>
 constexpr bool next_index(DimVector& at, ExtentOf&& extent_of) {
   for (int d = at.size() - 1; d >= 0; --d) {
@@ -74,7 +74,7 @@ constexpr bool next_index(DimVector& at, ExtentOf&& extent_of) {
   return false;
 }
 
-// All indices i with lo <= i < hi in every dim. Empty when some hi <= lo; a box of 0 dims holds one
+// All indices i with lo <= i < hi in every dim. Empty if some hi <= lo; a box of 0 dims has one
 // element.
 struct Box {
   DimVector lo, hi;
@@ -108,7 +108,7 @@ constexpr Box box_at(const DimVector& lo, const DimVector& extents) {
   return out;
 }
 
-// May become empty.
+// Intersects `box` with `other`; it can become empty.
 constexpr void cut_to(Box& box, const Box& other) {
   for (int d = 0; d < box.dims(); ++d) {
     if (other.lo[d] > box.lo[d]) box.lo[d] = other.lo[d];

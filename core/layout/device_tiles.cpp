@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tiles are counted row by row, each with its device; behind the tensor's dims may stand one more,
-// over whose devices tiles are the same. From there to placements: the first step along a mesh axis
-// changes the tile of one dim by as much as the axes within it have tiles, or it cuts nothing. What
-// that makes is compared with the text for every rank.
+// Tiles are numbered in row-major order, each with its device; after the tensor's dims there can be
+// more tile dims, along which devices hold the same. Placements follow from the first step along
+// each mesh axis: it changes the tile index of one dim by the number of tiles of the axes nested in
+// it, or the axis cuts nothing. The result is then compared with the text for every rank.
 #include "core/layout/device_tiles.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class TileReader {
     throw InputError(fmt::format("{}: expected {}, found {}", cursor_.field(), expected, found));
   }
 
-  // Attributes that say nothing of where elements lie, and the end.
+  // Skips attributes that do not affect the layout, then expects the end.
   void finish() {
     for (cursor_.skip_spaces(); cursor_.peek() != '}'; cursor_.skip_spaces()) {
       if (!cursor_.accept("metadata={")) cursor_.fail("'}' behind the sharding of one tensor");
@@ -106,7 +106,7 @@ class TileReader {
     follow_axes();
   }
 
-  // "[4,2]T(1,0)": 0, 1, .. as an array of these sizes, its dims in that order.
+  // "[4,2]T(1,0)": the devices 0, 1, .. as an array of these sizes, with its dims in this order.
   std::vector<std::int64_t> counted_devices() {
     std::vector<std::int64_t> sizes = list("[", "]"), order(sizes.size());
     std::iota(order.begin(), order.end(), 0);
@@ -152,14 +152,14 @@ class TileReader {
     return out;
   }
 
-  // Warnings of XLA have texts with several numbers behind the tensor's dims, and with none:
-  // whoever is behind the dims holds the same.
+  // XLA's warnings print shardings with several tile dims after the tensor's, and with none;
+  // devices along such dims hold the same.
   void require_or_same() const {
     auto dims = static_cast<std::size_t>(cuts_.dims());
     if (tiles_.size() < dims) cuts_.require_dims(static_cast<int>(tiles_.size()) - 1);
   }
 
-  // How many of the last numbers of tiles are of devices that hold the same.
+  // The number of trailing tile dims along which devices hold the same.
   std::size_t read_same() {
     if (!cursor_.accept("last_tile_dims={")) return 0;
     std::size_t out = 0;
@@ -175,7 +175,7 @@ class TileReader {
     return out;
   }
 
-  // The tile of each position of the mesh, dim by dim.
+  // Computes the tile of each mesh position, dim by dim.
   void place(const std::vector<std::int64_t>& devices) {
     std::vector<std::int32_t> positions(to_index(mesh_.size()));
     std::iota(positions.begin(), positions.end(), 0);
@@ -203,7 +203,7 @@ class TileReader {
   }
 
   struct Cut {
-    std::int64_t step;  // by how much the tile changes along the axis
+    std::int64_t step;  // change of the tile index along the axis
     int axis;
   };
 

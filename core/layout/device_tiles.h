@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// XLA's shardings: so many tiles of each dim, and the device of each.
+// XLA's shardings: the number of tiles of each dim, and the device of each tile.
 #pragma once
 
 #include "core/base/cursor.h"
@@ -7,8 +7,8 @@
 
 namespace reshard {
 
-// Reads "{devices=[2,1,4]<=[8] last_tile_dim_replicate}" and what else is in such braces
-// (sharding_text.h), to the end of the text.
+// Reads a sharding in braces such as "{devices=[2,1,4]<=[8] last_tile_dim_replicate}"
+// (sharding_text.h lists the forms), to the end of the text.
 PlacementList read_device_tiles(Cursor& cursor, const Mesh& mesh, const Shape& shape);
 
 }  // namespace reshard

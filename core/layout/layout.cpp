@@ -16,7 +16,7 @@ namespace {
 ShardStacks stacks_from_order(int dims, const std::vector<Placement>& placements,
                               const IndexVector<int, int>& order) {
   ShardStacks stacks(to_index(dims));
-  // A dim out of range is refused later, by check().
+  // check() refuses a dim out of range later.
   for (std::size_t axis = 0; axis < placements.size(); ++axis)
     if (const Placement& placement = placements[axis];
         placement.is_shard_like() && placement.dim >= 0 && placement.dim < dims)
@@ -45,8 +45,8 @@ ShardStacks stacks_from_order(int dims, const std::vector<Placement>& placements
 void cut(Runs from, const Placement& placement, std::int64_t n, PieceTable& out) {
   std::int64_t length = size_of(from);
   for (std::int64_t r = 0; r < n; ++r) {
-    // A _StridedShard with more pieces than elements has empty pieces at the end: the loop stops at
-    // the first of them.
+    // A _StridedShard with more pieces than elements has empty pieces at the end: stop at the
+    // first.
     for (std::int64_t piece = 0; piece < placement.split_factor; ++piece) {
       Chunk outer = chunk(length, placement.split_factor, piece);
       if (outer.lo >= outer.hi) break;
@@ -229,7 +229,7 @@ Shape parse_shape(std::string_view text, std::string_view field) {
   Shape shape;
   Cursor cursor(text, field);
   cursor.skip_spaces();
-  // As PyTorch and Python print them, too: torch.Size([8, 8]), [8, 8], (8,).
+  // Also as PyTorch and Python print them: torch.Size([8, 8]), [8, 8], (8,).
   bool size = cursor.accept("torch.Size(");
   std::string_view closing = cursor.accept("[") ? "]" : cursor.accept("(") ? ")" : "";
   cursor.skip_spaces();

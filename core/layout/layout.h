@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where every element of a tensor lies: shape, dtype, mesh and one placement per axis.
+// Where every element of a tensor is: shape, dtype, mesh and one placement per axis.
 //
-// Per tensor dim d the axes that shard it form a *stack*, outermost first. The first axis cuts the
-// dim's whole length, each later one cuts the piece left by those before it: Shard by torch.chunk,
-// _StridedShard by cutting into split_factor pieces, each into axis-size chunks, and joining chunk
-// r of every piece. So the pieces of a dim depend only on the coordinates along its stack; they are
-// computed once per dim (at most one per rank) and a rank's index set is a product of pieces.
+// The axes that shard a tensor dim form its *stack*, outermost first. The first axis cuts the dim's
+// whole length, each later one cuts the piece left by those before it: Shard by torch.chunk,
+// _StridedShard by cutting it into split_factor pieces, each into axis-size chunks, and joining
+// chunk r of every piece. So the pieces of a dim depend only on the coordinates along its stack;
+// they are computed once per dim (at most one per rank), and a rank's index set is a product of
+// pieces.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +26,8 @@
 
 namespace reshard {
 
-// ---- how a tensor lies along one mesh axis, in DTensor's words, and the text forms that PyTorch
-// prints and its users write
+// ---- placements along one mesh axis, in DTensor's terms, and the text forms that PyTorch prints
+// and its users write
 
 struct Placement {
   enum class Kind : std::uint8_t { Replicate, Shard, StridedShard, Partial };
@@ -51,40 +52,39 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-// For each tensor dim the mesh axes that shard it, in the order in which they cut it (outermost
-// first).
+// Per tensor dim, the mesh axes that shard it, in the order in which they cut it (outermost first).
 using ShardStacks = IndexVector<int, std::vector<int>>;
 
-// Placements as written, one per axis, with the shard order they carry.
+// Placements as written, one per axis, with the shard order that they carry.
 struct PlacementList {
   std::vector<Placement> placements;
-  // Per axis its position in its dim's order ("S(0)[1]S(0)[0]"), -1 where none was written.
+  // Per axis its position in its dim's order ("S(0)[1]S(0)[0]"), -1 if none was written.
   std::vector<int> order;
 };
 
-// All spellings: "S(0)R", "S(0),R", "S0,R", "Shard(0),Replicate()", "Shard(dim=0)", "_S(0,2)",
-// "_StridedShard(dim=0, sf=2)", "P", "P(sum)", "Partial(avg)", "S(0)[1]S(0)[0]", with or without
-// surrounding "[...]" or "(...)"; separators (comma, space) count outside parentheses only.
-// Negative dims count from `tensor_dims`. Throws InputError naming `field`: unknown word, dim out
-// of range, wrong number of placements (`axes`).
+// Accepts all spellings: "S(0)R", "S(0),R", "S0,R", "Shard(0),Replicate()", "Shard(dim=0)",
+// "_S(0,2)", "_StridedShard(dim=0, sf=2)", "P", "P(sum)", "Partial(avg)", "S(0)[1]S(0)[0]", with or
+// without surrounding "[...]" or "(...)"; commas and spaces separate placements only outside
+// parentheses. Negative dims count from `tensor_dims`. Throws InputError naming `field` for an
+// unknown word, a dim out of range, or a number of placements other than `axes`.
 PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
                                std::string_view field);
 
-// As str() in PyTorch: "S(0)", "_S(0, 2)", "P(sum)", "R".
+// Like str() in PyTorch: "S(0)", "_S(0, 2)", "P(sum)", "R".
 std::string text(const Placement& placement);
-// As repr() in PyTorch: "Shard(dim=0)", "_StridedShard(dim=0, sf=2)", "Partial(sum)",
+// Like repr() in PyTorch: "Shard(dim=0)", "_StridedShard(dim=0, sf=2)", "Partial(sum)",
 // "Replicate()".
 std::string repr(const Placement& placement);
-// As PyTorch prints a spec: "S(0)R"; with the index where the shard order is not the default:
+// As PyTorch prints a spec: "S(0)R"; with order indices if the shard order is not the default:
 // "S(1)[1]S(1)[0]".
 std::string text(const std::vector<Placement>& placements, const ShardStacks& stacks);
 
 // ---- which indices of one tensor dim a rank holds
 //
-// Every placement of DTensor (Shard, _StridedShard, any nesting and order of them) gives a rank,
-// per dim, an ascending list of global indices; its local index k is the k-th of them. Such a list
-// is stored as runs of consecutive global indices. A rank's index set is the product over dims of
-// its runs, that is a union of boxes, and never needs an element-wise list.
+// Every placement of DTensor (Shard, _StridedShard, in any nesting and order) gives a rank, per
+// dim, an ascending list of global indices; its local index k is the k-th of them. Such a list is
+// stored as runs of consecutive global indices. A rank's index set is the product over dims of its
+// runs, that is, a union of boxes, and never needs a list of elements.
 
 // Global indices [global_lo, global_lo + size) at local indices [local_lo, local_lo + size). size >
 // 0.
@@ -113,9 +113,9 @@ class PieceTable {
     return list.empty() ? 0 : list.back().local_hi();
   }
 
-  // Append to the piece being built; merges with its last run where global indices continue.
+  // Appends to the piece being built; merges with its last run if the global indices continue.
   void add_run(std::int64_t global_lo, std::int64_t size);
-  // Append local indices [local_lo, local_hi) of `from`, which must not point into this table.
+  // Appends local indices [local_lo, local_hi) of `from`, which must not point into this table.
   void add_slice(Runs from, std::int64_t local_lo, std::int64_t local_hi);
   void end_piece() { begins_.push_back(runs_.size()); }
   void reserve(std::size_t pieces) {
@@ -128,7 +128,7 @@ class PieceTable {
   IndexVector<std::int64_t, std::size_t> begins_;
 };
 
-// A run and the piece that it is of.
+// A run and the piece that it belongs to.
 using PieceRun = std::pair<Run, std::int64_t>;
 
 // The runs of all pieces, ascending by global index.
@@ -138,7 +138,7 @@ inline const Run& run_of(const Run& run) { return run; }
 inline const Run& run_of(const PieceRun& run) { return run.first; }
 
 // Calls meet(an entry of a, an entry of b, lo, hi) for the global indices [lo, hi) that both have,
-// ascending. Lists of Run or PieceRun, ascending and disjoint.
+// ascending. `a` and `b` are lists of Run or PieceRun, ascending and disjoint.
 template <class A, class B, class Meet>
 void for_each_meeting(const A& a, const B& b, Meet&& meet) {
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
@@ -154,13 +154,13 @@ void for_each_meeting(const A& a, const B& b, Meet&& meet) {
 }
 
 // torch.chunk: piece r of `length` over n starts at min(r*c, length) with c = ceil(length/n) and
-// holds at most c. n >= 1, 0 <= r < n.
+// has at most c elements. n >= 1, 0 <= r < n.
 struct Chunk {
   std::int64_t lo, hi;
 };
 constexpr Chunk chunk(std::int64_t length, std::int64_t n, std::int64_t r) {
   std::int64_t c = ceil_div(length, n);
-  // r*c <= n*ceil(length/n) < length + n, no overflow within kMaxBytes.
+  // r*c <= n*ceil(length/n) < length + n: no overflow within kMaxBytes.
   std::int64_t lo = r * c < length ? r * c : length;
   std::int64_t hi = lo + c < length ? lo + c : length;
   return {lo, hi};
@@ -170,15 +170,14 @@ constexpr Chunk chunk(std::int64_t length, std::int64_t n, std::int64_t r) {
 
 class Layout {
  public:
-  // One placement per mesh axis. PyTorch gives no order to dims that a _StridedShard cuts; here one
-  // may be given. `order`: per axis its position in its dim's shard order, -1 or an empty vector
-  // for the default (increasing axes). Throws InputError: wrong count, dim out of range, negative
-  // extents or a byte size above 2^62, an order that is no permutation, a split that would cut a
-  // rank into more than 2^20 runs.
+  // One placement per mesh axis. `order`: per axis its position in its dim's shard order, -1 or an
+  // empty vector for the default (increasing axes); unlike PyTorch, dims that a _StridedShard cuts
+  // can have an order too. Throws InputError for a wrong number of placements, a dim out of range,
+  // negative extents, a size above 2^62 bytes, an order that is not a permutation, a split factor
+  // above 2^20, or more than 2^26 pieces of a dim.
   Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements,
          const std::vector<int>& order = {});
-  // The same with the stacks given outright (one per dim, each naming exactly the axes that shard
-  // the dim).
+  // The same with explicit stacks (one per dim, each naming exactly the axes that shard the dim).
   Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements,
          ShardStacks stacks);
 
@@ -193,11 +192,11 @@ class Layout {
   const std::vector<int>& stack(int dim) const { return stacks_[dim]; }
   const ShardStacks& stacks() const { return stacks_; }
   bool has_strided() const;
-  // False where some dim's stack is not in increasing axis order.
+  // Whether every dim's stack is in increasing axis order.
   bool has_default_order() const;
 
-  // Pieces of `dim`; piece_of gives the one held by the rank at a mesh position (row-major in the
-  // stack's coordinates).
+  // The pieces of `dim`, numbered row-major in the stack's coordinates, and the one that the rank
+  // at a mesh coordinate holds.
   const PieceTable& pieces(int dim) const { return *pieces_[dim]; }
   std::int64_t piece_of(int dim, const MeshCoordinate& coordinate) const;
 
@@ -206,15 +205,15 @@ class Layout {
   Runs runs(int dim, std::int32_t position) const {
     return pieces(dim).runs(piece_of(dim, mesh_->coordinate(position)));
   }
-  // PyTorch's global offset: the first global index per dim; the dim's full length where the local
+  // PyTorch's global offset: the first global index per dim; the dim's full length if the local
   // piece is empty (pytorch PR #150862).
   DimVector global_offset(std::int32_t position) const;
-  // The exact index set as disjoint boxes in global indices, row-major order of runs; empty where
-  // the shard is.
+  // The exact index set as disjoint boxes in global indices, in row-major order of runs; no boxes
+  // if the shard is empty.
   std::vector<Box> boxes(std::int32_t position) const;
 
   std::int64_t bytes() const { return element_count(shape_) * size_bytes(dtype_); }
-  // "S(0)R"; with order indices where not default.
+  // "S(0)R"; with order indices if the order is not the default.
   std::string placements_text() const { return reshard::text(placements_, stacks_); }
   // "f32[32,8192](S(0)R) on 2x2".
   std::string text() const;
@@ -236,7 +235,7 @@ class Layout {
 // Text of the --shape option: "32,8192,4096"; "" is 0-d. Throws InputError naming `field`.
 Shape parse_shape(std::string_view text, std::string_view field = "shape");
 
-// Layout from text, all InputErrors naming the field at fault.
+// Reads a layout; every InputError names the field at fault.
 Layout parse_layout(std::string_view shape, std::string_view dtype, MeshRef mesh,
                     std::string_view placements, std::string_view field = "placements");
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text forms of shapes, boxes and layouts, out and in. (Meshes and placements have words of their
-// own: mesh_text.cpp, placement.cpp.)
+// Text forms of shapes, boxes and layouts. (Those of meshes are in mesh_text.cpp, of placements in
+// placement.cpp.)
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -37,9 +37,8 @@ std::string text(const Box& box) {
 
 namespace {
 
-// What a DTensor or its spec prints of placements, where the text is one of them:
-// "DTensor(local_tensor=.., device_mesh=.., placements=(Shard(dim=0),))", "placements=[Shard(0)]",
-// "Spec(f32[8, 8](S(0)R))".
+// The placements in a printed DTensor or spec; otherwise the whole text: "DTensor(local_tensor=..,
+// device_mesh=.., placements=(Shard(dim=0),))", "placements=[Shard(0)]", "Spec(f32[8, 8](S(0)R))".
 std::string_view placements_in(std::string_view text) {
   constexpr std::string_view kField = "placements=";
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An n-d array of global ranks (PyTorch's DeviceMesh). Axes may be named; any rank order; 1 to 5
-// axes; at most 2^20 ranks.
+// An n-d array of global ranks (PyTorch's DeviceMesh): 1 to 5 axes, named or not, and at most 2^20
+// ranks in any order.
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@
 
 namespace reshard {
 
-// Coordinate of a rank in its mesh, one entry per axis; unused entries are 0.
+// Coordinates of a rank in its mesh, one entry per axis; unused entries are 0.
 using MeshCoordinate = std::array<std::int32_t, kMaxAxes>;
 
 class Mesh {
  public:
-  // Row-major `ranks` of an array of `shape`; `names` empty or one per axis. Throws InputError on 0
-  // axes, an axis of size < 1, more than 5 axes or 2^20 ranks, a count that does not fit the shape,
-  // a repeated, negative or too large rank, a repeated name.
+  // Row-major `ranks` of an array of `shape`; `names` is empty or has one per axis. Throws
+  // InputError for 0 axes, an axis of size < 1, more than 5 axes or 2^20 ranks, a number of ranks
+  // that does not fit the shape, a repeated, negative or too large rank, or a repeated name.
   Mesh(std::vector<std::int32_t> shape, std::vector<Rank> ranks,
        std::vector<std::string> names = {});
   // Ranks first, first+1, ...
@@ -41,12 +41,12 @@ class Mesh {
   std::optional<std::int32_t> position_of(Rank rank) const;
   MeshCoordinate coordinate(std::int32_t position) const;
   std::int32_t position_at(const MeshCoordinate& coordinate) const;
-  // Rank i at position i.
+  // Whether rank i is at position i.
   bool counts_from_zero() const { return consecutive_ && ranks_.front() == Rank{0}; }
   // Row-major distance in positions between neighbours along `axis`.
   std::int32_t stride(int axis) const { return strides_[axis]; }
 
-  // Same shape, same ranks in the same places; names do not matter.
+  // Same shape and the same ranks at the same positions; names are ignored.
   friend bool operator==(const Mesh& a, const Mesh& b) {
     return a.shape_ == b.shape_ && a.ranks_ == b.ranks_;
   }
@@ -56,23 +56,23 @@ class Mesh {
   IndexVector<std::int32_t, Rank> ranks_;
   IndexVector<int, std::string> names_;
   bool consecutive_ = false;                            // ranks_[i] == ranks_[0] + i
-  std::vector<std::pair<Rank, std::int32_t>> by_rank_;  // ascending; empty when consecutive_
+  std::vector<std::pair<Rank, std::int32_t>> by_rank_;  // ascending; empty if consecutive
 };
 
 using MeshRef = std::shared_ptr<const Mesh>;
 
-// Mesh text: "4x4", "dp=4,tp=4", "[[0,1],[2,3]]" (which names its ranks), or as PyTorch prints it,
-// "DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp'))" or
-// "DeviceMesh((dp=2, tp=2), 'cuda', stride=(2, 1))". `ranks` such as "0-7" or "0-3,8-11", in
-// row-major order, where the text names none; empty: by the strides, or 0..n-1. Throws InputError
-// naming `field`.
+// Reads "4x4", "dp=4,tp=4", "[[0,1],[2,3]]" (which names its ranks), or what PyTorch prints:
+// "DeviceMesh('cuda', [[0, 1], [2, 3]], mesh_dim_names=('dp', 'tp'))" or "DeviceMesh((dp=2, tp=2),
+// 'cuda', stride=(2, 1))"; also the meshes of JAX and Shardy. If the text names no ranks, `ranks`
+// does, such as "0-7" or "0-3,8-11", in row-major order; if that is empty, they follow the strides,
+// or are 0..n-1. Throws InputError naming `field`.
 Mesh parse_mesh(std::string_view text, std::string_view ranks = {},
                 std::string_view field = "mesh");
 // "4x4" or "dp=4,tp=4".
 std::string shape_text(const Mesh& mesh);
-// "0-7", "0-3,8-11", "3,1,2": row-major, runs folded.
+// "0-7", "0-3,8-11", "3,1,2": in the order given, consecutive ranks as ranges.
 std::string ranks_text(const std::vector<Rank>& ranks);
-// The list that ranks_text writes. Throws InputError naming `field`.
+// Reads what ranks_text writes. Throws InputError naming `field`.
 std::vector<Rank> parse_ranks(std::string_view text, std::string_view field);
 
 }  // namespace reshard

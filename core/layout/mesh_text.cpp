@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text forms of meshes and rank lists, out and in.
+// Reads and writes text forms of meshes and rank lists.
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
@@ -19,7 +19,7 @@ std::int32_t axis_size(Cursor& cursor) {
   return static_cast<std::int32_t>(cursor.integer("an axis size", 1, kMaxRanks));
 }
 
-// One level of "[[0,1],[2,3]]"; fills shape[depth...] on the first visit and demands the same
+// One level of "[[0,1],[2,3]]"; fills shape[depth...] on the first visit and requires the same
 // extents afterwards.
 void read_nested(Cursor& cursor, std::size_t depth, std::vector<std::int32_t>& shape,
                  std::vector<Rank>& ranks) {
@@ -60,7 +60,7 @@ void refuse_ranks_twice(std::string_view ranks, std::string_view field) {
         fmt::format("{}: expected ranks either in brackets or as a list, found both", field));
 }
 
-// What the mesh itself refuses is said of the field.
+// Replaces "mesh", which Mesh's own errors name, with the field.
 InputError of_field(const InputError& error, std::string_view field) {
   constexpr std::string_view kOwn = "mesh: ";
   std::string_view what = error.what();
@@ -68,12 +68,12 @@ InputError of_field(const InputError& error, std::string_view field) {
   return InputError(std::string(what.substr(kOwn.size()))).in(field);
 }
 
-// What PyTorch prints of a mesh.
+// A mesh as PyTorch or JAX prints it.
 struct PrintedMesh {
   std::vector<std::int32_t> shape, listed_shape;
   std::vector<std::string> names;
   std::vector<std::int64_t> strides;
-  std::vector<Rank> listed;  // ranks, where they are printed
+  std::vector<Rank> listed;  // ranks, if they are printed
 };
 
 // "(dp=2, tp=2)" or "(2, 2)".
@@ -88,7 +88,7 @@ void read_sizes(Cursor& cursor, PrintedMesh& mesh) {
   });
 }
 
-// NAME=VALUE or, of older versions, NAME: VALUE.
+// Accepts "NAME=" or, as older versions print it, "NAME: ".
 bool accept_name(Cursor& cursor, std::string_view name) {
   std::string with_equals = std::string(name) + "=", with_colon = std::string(name) + ":";
   if (cursor.accept(with_equals)) return true;
@@ -103,7 +103,7 @@ bool accept_array(Cursor& cursor) {
   return false;
 }
 
-// Behind "tensor(": "[[0, 1], [2, 3]], dtype=torch.int32)".
+// After "tensor(": "[[0, 1], [2, 3]], dtype=torch.int32)".
 void read_array(Cursor& cursor, PrintedMesh& mesh) {
   cursor.skip_spaces();
   read_nested(cursor, 0, mesh.listed_shape, mesh.listed);
@@ -118,7 +118,7 @@ void read_array(Cursor& cursor, PrintedMesh& mesh) {
   cursor.expect(")");
 }
 
-// "cuda", without quotation marks.
+// A device such as cuda, without quotation marks.
 bool accept_device(Cursor& cursor) {
   Cursor ahead = cursor;
   if (ahead.word().empty() || ahead.peek() == '=') return false;
@@ -132,8 +132,7 @@ std::string axis_name(Cursor& cursor) {
   return name;
 }
 
-// One of the entries of "DeviceMesh(...)": sizes, ranks, axis names, strides; the device is passed
-// over.
+// One entry of "DeviceMesh(...)": sizes, ranks, axis names, strides; the device is skipped.
 void read_entry(Cursor& cursor, PrintedMesh& mesh) {
   if (accept_name(cursor, "mesh_dim_names")) {
     if (cursor.accept("None")) return;
@@ -174,9 +173,10 @@ std::vector<Rank> ranks_by_stride(const PrintedMesh& mesh, std::string_view fiel
   return ranks;
 }
 
-// ---- what JAX and Shardy print of a mesh
+// ---- meshes as JAX and Shardy print them
 
-// "'dp': 2, 'tp': 2" or "\"dp\"=2, \"tp\"=2", up to what closes it or an entry of another form.
+// "'dp': 2, 'tp': 2" or "\"dp\"=2, \"tp\"=2", up to the closing bracket or an entry of another
+// form.
 void read_named_sizes(Cursor& cursor, PrintedMesh& mesh) {
   for (cursor.skip_spaces(); cursor.peek() == '\'' || cursor.peek() == '"'; cursor.skip_spaces()) {
     if (mesh.shape.size() == kMaxAxes) cursor.fail("at most 5 axes");
@@ -190,7 +190,7 @@ void read_named_sizes(Cursor& cursor, PrintedMesh& mesh) {
   }
 }
 
-// "(Auto, Auto)", "{...}": types of axes, which say nothing of where they lie.
+// "(Auto, Auto)", "{...}": types of axes, which do not affect the layout.
 void skip_axis_types(Cursor& cursor) {
   bool tuple = cursor.accept("(");
   if (!tuple && !cursor.accept("{")) cursor.fail("axis_types=(...)");
@@ -199,7 +199,7 @@ void skip_axis_types(Cursor& cursor) {
   cursor.expect(cursor.rest().substr(0, end + 1));
 }
 
-// Behind "Mesh(": sizes by name, or "device_ids=array([[0, 1]]), axis_names=('dp', 'tp')".
+// After "Mesh(": sizes by name, or "device_ids=array([[0, 1]]), axis_names=('dp', 'tp')".
 void read_jax_entries(Cursor& cursor, PrintedMesh& mesh) {
   read_named_sizes(cursor, mesh);
   for (cursor.skip_spaces(); cursor.peek() != ')'; cursor.skip_spaces()) {
@@ -250,7 +250,8 @@ std::optional<PrintedMesh> read_mesh_of_jax(Cursor& cursor) {
   return mesh;
 }
 
-// Where only what a DTensor prints is at hand: "DTensor(local_tensor=.., device_mesh=.., ..)".
+// The mesh in a printed DTensor, "DTensor(local_tensor=.., device_mesh=.., ..)"; otherwise the
+// whole text.
 std::string_view mesh_in(std::string_view text) {
   constexpr std::string_view kField = "device_mesh=", kNext = ", placements=";
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
@@ -262,7 +263,8 @@ std::string_view mesh_in(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t\r\n,") + 1);
 }
 
-// Sizes name no ranks: then `ranks` may, else strides do, from rank 0.
+// If the text lists no ranks, `ranks` gives them; else the strides do, from rank 0; else they are
+// 0..n-1.
 Mesh made_of(PrintedMesh mesh, Cursor& cursor, std::string_view ranks, std::string_view field) {
   cursor.skip_spaces();
   cursor.expect_end();
@@ -277,12 +279,12 @@ Mesh made_of(PrintedMesh mesh, Cursor& cursor, std::string_view ranks, std::stri
       throw InputError(std::string(field) + ": expected a stride per axis");
     return with_ranks(std::move(mesh.shape), std::move(mesh.names), ranks, field);
   }
-  Mesh::row_major(mesh.shape);  // refuses sizes that no mesh has
+  Mesh::row_major(mesh.shape);  // throws for sizes that no mesh has
   std::vector<Rank> strided = ranks_by_stride(mesh, field);
   return Mesh(std::move(mesh.shape), std::move(strided), std::move(mesh.names));
 }
 
-// Behind "DeviceMesh(".
+// After "DeviceMesh(".
 Mesh read_device_mesh(Cursor& cursor, std::string_view ranks, std::string_view field) {
   PrintedMesh mesh;
   do {

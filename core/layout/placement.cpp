@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads and writes the text forms of placements.
 #include "core/layout/layout.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ std::int8_t read_dim(Cursor& cursor, int tensor_dims) {
   return static_cast<std::int8_t>(dim < 0 ? dim + tensor_dims : dim);
 }
 
-// "name=" where the name is given.
+// Skips "name=" if it is there.
 void skip_name(Cursor& cursor, std::initializer_list<std::string_view> names) {
   cursor.skip_spaces();
   if (std::none_of(names.begin(), names.end(),
@@ -73,8 +74,8 @@ Placement read_partial(Cursor& cursor) {
   return out;
 }
 
-// After "_MaskPartial" or "MaskP": what fills the rows that a rank does not hold is zero, so that
-// they add up.
+// After "_MaskPartial" or "MaskP": rows that a rank does not hold are filled with zeros, so they
+// can be summed.
 Placement read_mask(Cursor& cursor) {
   std::string_view rest = cursor.rest();
   int depth = 0;
@@ -94,8 +95,8 @@ Placement read_mask(Cursor& cursor) {
   return Placement::partial();
 }
 
-// After "_NormPartial" or "_NormP", "(2)" or "(norm_type=2)". PyTorch adds up the powers, and takes
-// the root.
+// After "_NormPartial" or "_NormP": "(2)" or "(norm_type=2)". PyTorch sums the powers and then
+// takes the root.
 Placement read_norm(Cursor& cursor) {
   if (!cursor.accept("(")) return Placement::partial();
   skip_name(cursor, {"norm_type"});
@@ -108,7 +109,7 @@ Placement read_norm(Cursor& cursor) {
 }
 
 Placement read_placement(Cursor& cursor, int tensor_dims) {
-  // Long words first: "S" is a prefix of "Shard", "P" of "Partial".
+  // Longer words first: "S" is a prefix of "Shard", "P" of "Partial".
   if (cursor.accept("_StridedShard") || cursor.accept("_S"))
     return read_strided(cursor, tensor_dims);
   if (cursor.accept("_MaskPartial") || cursor.accept("MaskP")) return read_mask(cursor);
@@ -132,7 +133,7 @@ int read_order(Cursor& cursor, const Placement& placement) {
   return position;
 }
 
-// By kind: dim, split factor and operator as its form has them.
+// `forms`: a format by kind, for the dim {0}, the split factor {1} and the operator {2}.
 std::string written(const Placement& placement, const std::array<const char*, 4>& forms) {
   return fmt::format(fmt::runtime(forms[to_index(placement.kind)]), placement.dim,
                      placement.split_factor, text(placement.op));

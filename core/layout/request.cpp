@@ -15,8 +15,8 @@ namespace {
 
 ReduceOp folding(ReduceOp op) { return op == ReduceOp::Avg ? ReduceOp::Sum : op; }
 
-// The operator that all Partial axes of one side share (sum and avg count as one), or nothing
-// without Partial.
+// The operator that all Partial axes of one side share (sum and avg count as one); nothing without
+// Partial.
 std::optional<ReduceOp> common_op(const Layout& layout, const char* side) {
   std::optional<ReduceOp> op;
   for (const Placement& placement : layout.placements()) {
@@ -33,7 +33,7 @@ std::optional<ReduceOp> common_op(const Layout& layout, const char* side) {
   return op;
 }
 
-// R -> P(op): from one value on all ranks to addends whose fold is that value.
+// R -> P(op): from one value on all ranks to addends that fold to that value.
 void check_made_partial(ReduceOp op, DType dtype) {
   if (op == ReduceOp::Sum && !can_divide(dtype))
     throw InputError(
@@ -189,8 +189,8 @@ std::string Request::text() const {
 std::vector<std::int32_t> first_replicas(const Request& request) {
   const Layout& layout = request.source();
   const Mesh& mesh = layout.mesh();
-  // A shard is named by its piece of every dim and its addend. Their product counts no axis twice,
-  // so it is at most the number of ranks.
+  // A shard is identified by its piece of every dim and its addend. No axis counts in two of these,
+  // so their product is at most the number of ranks.
   IndexVector<std::int64_t, std::int32_t> first(to_index(mesh.size()), -1), out;
   out.reserve(first.size());
   for (std::int32_t position = 0; position < mesh.size(); ++position) {
@@ -207,7 +207,7 @@ std::vector<std::int32_t> first_replicas(const Request& request) {
 
 namespace {
 
-// What is wrong with the ranks, alone or for their mesh, is said of their field.
+// Errors in the ranks, by themselves or for their mesh, name the ranks' field.
 MeshRef mesh_of(std::string_view mesh, const std::string& field, std::string_view ranks,
                 const std::string& ranks_field) {
   if (ranks.empty()) return std::make_shared<const Mesh>(parse_mesh(mesh, {}, field));
@@ -229,11 +229,11 @@ Request parse_request(const RequestTexts& texts, std::string_view prefix) {
   if (!texts.to_mesh.empty() || !texts.to_ranks.empty())
     destination_mesh = mesh_of(texts.to_mesh.empty() ? texts.mesh : texts.to_mesh,
                                start + "to-mesh", texts.to_ranks, start + "to-ranks");
-  // Shape and dtype are read by parse_layout again; here they are read under their own names.
+  // parse_layout reads shape and dtype again; read here, their errors name their own fields.
   parse_shape(texts.shape, start + "shape");
   std::string dtype = texts.dtype.empty() ? "f32" : texts.dtype;
   parse_dtype(dtype, start + "dtype");
-  // One after the other: which of two wrong ones is told does not depend on the compiler.
+  // In sequence, so that which of two errors is reported does not depend on the compiler.
   Layout from = parse_layout(texts.shape, dtype, source_mesh, texts.from, start + "from");
   return Request(std::move(from),
                  parse_layout(texts.shape, dtype, destination_mesh, texts.to, start + "to"));

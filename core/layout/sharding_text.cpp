@@ -18,8 +18,8 @@ namespace {
 
 using Names = IndexVector<int, std::string>;
 
-// What lies between a bracket and the one that closes it, both with it; all where none does. "<="
-// is no bracket.
+// The text up to and including the bracket that closes its first one; all of it if none does. "<="
+// is not a bracket.
 std::string_view bracketed(std::string_view text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -64,7 +64,7 @@ class ShardingReader {
     return cuts_.take();
   }
 
-  // Behind "#sdy.sharding<": "@mesh, [{"dp"}, {}], replicated={"tp"}>".
+  // After "#sdy.sharding<": "@mesh, [{"dp"}, {}], replicated={"tp"}>".
   PlacementList shardy() {
     cursor_.skip_spaces();
     if (cursor_.accept("@"))
@@ -134,8 +134,8 @@ class ShardingReader {
     return false;
   }
 
-  // The mesh that the text brings must be the one that is given; of one without names it is the
-  // names.
+  // The mesh in the text must be the one that is given; if that has no axis names, it takes them
+  // from the text.
   void take_mesh() {
     std::string_view words = cursor_.rest();
     std::size_t begin = words.find_first_of("({<");
@@ -153,7 +153,7 @@ class ShardingReader {
     cursor_.expect(words);
   }
 
-  // "memory_kind=device", "_manual_axes=frozenset({...})", the name of a mesh.
+  // Skips "memory_kind=device", "_manual_axes=frozenset({...})", the name of a mesh.
   void skip_entry() {
     int depth = 0;
     std::string_view rest = cursor_.rest();
@@ -167,7 +167,7 @@ class ShardingReader {
     cursor_.expect(rest.substr(0, i));
   }
 
-  // Behind "P(".
+  // After "P(".
   void read_spec() {
     int dim = 0;
     auto cut = [&](int at, int position) {
@@ -209,7 +209,7 @@ class ShardingReader {
     cursor_.expect("}");
   }
 
-  // A part of an axis, by how many come before it and its size.
+  // A part of an axis, given by the size of what comes before it and its own size.
   void read_part(const std::string& name, int axis) {
     std::int64_t before = cursor_.integer("the size of what comes before", 1, kMaxRanks);
     cursor_.expect(")");
@@ -228,7 +228,7 @@ class ShardingReader {
   AxisCuts cuts_;
 };
 
-// "P(" is also how a Partial begins. "P()" alone: no dim is cut, or addends.
+// "P(" also begins a Partial. "P()" alone can mean that no dim is cut, or a Partial.
 bool accept_partition_spec(Cursor& cursor, const Mesh& mesh) {
   std::string_view rest = cursor.rest();
   if (cursor.accept("PartitionSpec(")) return true;
@@ -243,7 +243,7 @@ bool accept_partition_spec(Cursor& cursor, const Mesh& mesh) {
   return false;
 }
 
-// Without what programs put around it: sharding=, mhlo.sharding = "...", sdy.sharding = .
+// Strips what programs print around a sharding: sharding=, mhlo.sharding = "...", sdy.sharding = .
 std::string_view inner(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n";
   auto trim = [&] {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where S(d) -> P(sum) leaves values and where zeros (request.h).
+// Which elements S(d) -> P(sum) leaves with values and which it makes zero (request.h).
 //
-// Per dim the source pieces of the same coordinates along the zero axes form a *share*; a rank of
-// the destination has the values of one share per dim, whose product its coordinates give, and
+// Per dim, the source pieces with the same coordinates along the zero axes form a *share*. A
+// destination rank's coordinates give one share per dim; it has the values of their product and
 // zeros for all other elements. A dim that no zero axis cuts is one share.
 #pragma once
 
@@ -19,8 +19,8 @@ class ZeroAxes {
 
   // No zero axis: every element has its value.
   bool none() const { return none_; }
-  // The share of `dim` whose values a rank has at this coordinate of either mesh. A 0-d tensor has
-  // one dim of one share.
+  // The share of `dim` that gives a rank at this coordinate of either mesh its values. A 0-d tensor
+  // has one dim with one share.
   std::int64_t share_of(int dim, const MeshCoordinate& coordinate) const;
   // The share that a source piece of `dim` belongs to.
   std::int64_t share_of_piece(int dim, std::int64_t piece) const {
@@ -30,8 +30,8 @@ class ZeroAxes {
   std::int64_t share_count(int dim) const { return dims_[to_index(dim)].runs.count(); }
   // The global indices of `dim` that the share holds.
   Runs runs(int dim, std::int64_t share) const { return dims_[to_index(dim)].runs.runs(share); }
-  // How many elements of a box in global indices have values at this coordinate. Dims of extent 1
-  // may stand before those of the tensor.
+  // The number of elements of a box, in global indices, that have values at this coordinate. The
+  // box can have dims of extent 1 before those of the tensor.
   std::int64_t values_in(const Box& box, const MeshCoordinate& coordinate) const;
 
  private:
@@ -42,7 +42,7 @@ class ZeroAxes {
   struct Dim {
     std::vector<Axis> axes;              // zero axes that cut it, outermost first
     PieceTable runs;                     // by share
-    std::vector<std::int64_t> of_piece;  // empty where no zero axis cuts it
+    std::vector<std::int64_t> of_piece;  // empty if no zero axis cuts it
   };
   static Dim one_share(std::int64_t length);
   static Dim shares_of(const Layout& source, int dim, const std::vector<int>& zero_axes);

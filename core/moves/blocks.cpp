@@ -12,7 +12,8 @@ namespace {
 
 enum class Direction : std::uint8_t { Pack, Unpack };
 
-// The block between the member at `position` and the one at `far`: own shard against packed.
+// The block between the members at `position` and at `far`: links its indices in the own shard with
+// packed ones.
 void link_block(const BlockSide& side, std::int32_t position, std::int32_t far, Direction direction,
                 LinkedRuns& out) {
   for (int d = 0; d < side.own.dims(); ++d) {

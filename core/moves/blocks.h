@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The blocks that the members of a collective send and receive, as index sets.
 //
-// Before a transition member i of a group holds the index set A_i, afterwards B_i. The block from i
-// to k is A_i ∩ B_k, which is a product over dims of index lists because both are. It travels
-// *packed*: its indices ascending in every dim, dense, in the low corner of a box that is as large
-// in every dim as the largest block of the group. So all blocks of a group have one size, both ends
-// agree on the order without a word, and whatever lies outside the low corner is padding.
+// Before a transition, member i of a group holds the index set A_i, afterwards B_i. The block from
+// i to k is A_i ∩ B_k, which is a product over dims of index lists because both are. It is sent
+// *packed*: dense, with ascending indices in every dim, in the low corner of a box that is in every
+// dim as large as the largest block of the group. So all blocks of a group have one size, both ends
+// agree on the order without communicating, and everything outside the low corner is padding.
 //
-// A member's buffer for the collective is its blocks one after the other along dim 0. Where the
-// member's shard already looks like that (blocks equal, none padded, each contiguous), the
-// collective works on the shard itself and nothing is packed.
+// A member's buffer for the collective is its blocks one after the other along dim 0. If the
+// member's shard already has that form (equal blocks, no padding, each contiguous), the collective
+// works on the shard itself and nothing is packed.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct RankGroups {
     return bases[group] + offsets[to_index(member)];
   }
 
-  std::vector<std::int32_t> offsets;  // position of member i less its group's base
+  std::vector<std::int32_t> offsets;  // position of member i minus its group's base
   std::vector<std::int32_t> bases;    // position of member 0, ascending
   std::vector<std::size_t> group_of;  // by position
 };
@@ -46,27 +46,27 @@ struct BlockSide {
                // input, reduce_scatter's output)
   bool alike;  // all members of a group hold the same indices here (all_gather's output,
                // reduce_scatter's input)
-  std::array<bool, kMaxDims> uncut{};  // dims of which every member holds, at both ends, the same
-                                       // indices: blocks are as long as shards there
+  std::array<bool, kMaxDims> uncut{};  // dims of which each member holds the same indices at both
+                                       // ends: blocks are as long as shards there
 };
 
 // Throws InputError beyond kMaxBlocks.
 void check_block_count(const RankGroups& groups);
 
-// Extents of the box of a block, per group. No elements: nothing of the group moves.
+// Per group, the extents of the box of a block. No elements: nothing of the group moves.
 std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input,
                                const BlockSide& output);
 
-// Dim along which the blocks of every member's shard lie as the collective wants them; -1 where
-// they have to be packed.
+// The dim along which every member's shard already has its blocks as the collective needs them; -1
+// if they must be packed.
 int direct_dim(const RankGroups& groups, const BlockSide& side, const std::vector<Shape>& boxes);
 
-// Shape of a packed buffer. InputError where padding takes it above 2^62 bytes.
+// Shape of a packed buffer. InputError if padding makes it larger than 2^62 bytes.
 Shape packed_shape(const RankGroups& groups, const BlockSide& side, const Shape& box,
                    std::int64_t element_bytes);
 
-// The moves between shards and packed buffers at one end of a collective. Keeps its scratch memory
-// from rank to rank.
+// Makes the moves between shards and packed buffers at one end of a collective. Keeps its scratch
+// memory from rank to rank.
 class BlockMover {
  public:
   BlockMover(const RankGroups& groups, const BlockSide& side)
@@ -85,12 +85,13 @@ class BlockMover {
   LinkedRuns runs_;
 };
 
-// The moves by which a rank keeps what `to` leaves it of what `from` gives it.
+// Makes the moves by which a rank keeps the part of its shard in `from` that is in its shard in
+// `to`.
 class ShardSlicer {
  public:
   ShardSlicer(const Located& from, const Located& to) : from_(from), to_(to), runs_(from.dims()) {}
   void slice(std::int32_t position, BufferId source, BufferId destination, MoveList& moves);
-  // Appends the boxes of `to` that `from` does not give the rank.
+  // Appends the boxes of the rank's shard in `to` that are not in its shard in `from`.
   void push_rest(std::int32_t position, std::vector<Box>& rest);
 
  private:

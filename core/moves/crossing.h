@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A request with everything that planners of messages look up again and again, by slot where ranks
-// are meant, and the plan that they make of it.
+// A request with everything that the planners of messages look up repeatedly, indexed by slot
+// instead of by rank, and the plan that they make of it.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace reshard {
 
 class Crossing {
  public:
-  // Its plan has no steps; `planner` is named in it.
+  // The plan begins without steps; `planner` is its planner's name.
   Crossing(const Request& request, std::string planner);
 
   const Request& request;
@@ -26,10 +26,10 @@ class Crossing {
   std::vector<Slot> source_slot, destination_slot;  // by mesh position
 
   int dims() const { return plan.dims(); }
-  // What S->P(sum) leaves zero of every rank's destination.
+  // The parts of every rank's destination that S->P(sum) leaves zero.
   FillStep zeros() const;
-  // Where a rank stands in the source mesh: the sum of its piece bases and its addend; nothing when
-  // it is not in the mesh.
+  // A rank's place in the source mesh: the sum of its piece bases, and its addend. Nothing if it is
+  // not in the mesh.
   struct Standing {
     std::int32_t base;
     std::int64_t addend;

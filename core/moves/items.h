@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A request item by item. An *item* is a source cell met with a destination cell, and one choice of
-// kept addends and of zero coordinates: all its elements have the same holders and the same needing
-// ranks. Its elements are counted densely, dim by dim, in *packed* coordinates.
+// Splits a request into items. An *item* is the intersection of a source cell and a destination
+// cell, for one choice of kept addends and of zero coordinates: all its elements have the same
+// holders and the same needing ranks. Its elements are numbered densely, dim by dim, in *packed*
+// coordinates.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +17,10 @@ namespace reshard {
 
 struct Item {
   std::vector<PieceOverlap> cell;            // per plan dim
-  std::int32_t source_base;                  // position that the source cell's holders count from
-  std::int32_t need;                         // number of the destination cell and choice
+  std::int32_t source_base;                  // base position of the source cell's holders
+  std::int32_t need;                         // number of the (destination cell, choice) pair
   std::vector<Slot> needing;                 // ascending
-  const std::vector<std::int64_t>* addends;  // that are folded, ascending
+  const std::vector<std::int64_t>* addends;  // to fold, ascending
   // Extents in packed coordinates.
   DimVector extents() const {
     DimVector out;
@@ -49,7 +50,7 @@ class Items {
   }
 
  private:
-  // Ranks of one destination cell that want the same addends of the same shares: offsets from the
+  // Ranks of one destination cell that need the same addends of the same shares: offsets from the
   // cell's base position.
   struct Need {
     std::vector<std::int32_t> offsets;
@@ -90,9 +91,9 @@ class Items {
   std::vector<Need> needs_;
 };
 
-// Visits the boxes of `box`, in packed coordinates of the item, in which source, destination and
-// packed coordinates all run on: visit(source_lo, destination_lo, packed_lo, extents), the packed
-// ones from the box's corner.
+// Splits `box`, in packed coordinates of the item, into boxes that are consecutive in source,
+// destination and packed coordinates. Calls visit(source_lo, destination_lo, packed_lo, extents)
+// for each; packed_lo counts from the corner of `box`.
 template <class Visit>
 void for_each_fragment(const Crossing& crossing, const Item& item, const Box& box, Visit&& visit) {
   std::array<std::vector<Fragment>, kMaxDims> cut;

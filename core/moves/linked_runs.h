@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the index lists of a block, dim by dim, to the moves that carry it: the product of the
+// Turns the index lists of a block, one per dim, into the moves that carry it: the product of the
 // lists' runs.
 #pragma once
 
@@ -19,7 +19,7 @@ struct LinkedRun {
   std::int64_t source_lo, destination_lo, size;
 };
 
-// Takes moves and joins those that continue each other along dim 0, as neighbouring blocks often
+// Collects moves and joins those that continue each other along dim 0, as neighbouring blocks often
 // do.
 class MoveSink {
  public:
@@ -60,7 +60,7 @@ class MoveSink {
   bool held_ = false;
 };
 
-// Per dim the linked runs of one block; the block's moves are their product.
+// The linked runs of one block per dim; the block's moves are their product.
 class LinkedRuns {
  public:
   explicit LinkedRuns(int dims) : dims_(dims) {}
@@ -75,7 +75,7 @@ class LinkedRuns {
       runs.push_back({source_lo, destination_lo, size});
   }
   const std::vector<LinkedRun>& of(int d) const { return runs_[at(d)]; }
-  // Whether they reach all of a destination of this shape.
+  // Whether the runs cover a whole destination of this shape.
   bool fill(const Shape& shape) const {
     for (int d = 0; d < dims_; ++d) {
       std::int64_t size = 0;
@@ -85,7 +85,7 @@ class LinkedRuns {
     return true;
   }
 
-  // Appends the product of the runs, `*_shift` added along dim 0.
+  // Appends the product of the runs, with `*_shift` added along dim 0.
   void push_moves(BufferId source, BufferId destination, std::int64_t source_shift,
                   std::int64_t destination_shift, MoveSink& moves) const {
     for (int d = 0; d < dims_; ++d)
@@ -103,8 +103,8 @@ class LinkedRuns {
     } while (next_index(index, [this](int d) { return of(d).size(); }));
   }
 
-  // Appends what the product of the runs leaves out of a destination of this shape, as disjoint
-  // boxes, `shift` added along dim 0.
+  // Appends the part of a destination of this shape that the product of the runs leaves out, as
+  // disjoint boxes, with `shift` added along dim 0.
   void push_rest(const Shape& shape, std::int64_t shift, std::vector<Box>& rest) {
     if (fill(shape)) return;
     for (int d = 0; d < dims_; ++d) {
@@ -136,7 +136,7 @@ class LinkedRuns {
     box.hi[0] += shift;
     out.push_back(box);
   }
-  // Where the runs lie in the destination, neighbours joined.
+  // Computes the ranges that the runs cover in the destination, with neighbours joined.
   void join(int d) {
     std::vector<std::pair<std::int64_t, std::int64_t>>& out = reached_[at(d)];
     out.clear();

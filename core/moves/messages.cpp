@@ -21,7 +21,7 @@ void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box
 }
 
 ExchangeStep MessageSorter::take() {
-  // Ascending by source, then by destination, then as they came.
+  // Ascending by source, then by destination, then in the order of addition.
   Grouped<std::uint32_t> by_destination(slots_, [this](auto put) {
     for (std::uint32_t i = 0; i < ends_.size(); ++i) put(to_index(ends_[i].destination), i);
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collects moves between ranks in any order and hands them out as an exchange step: one message per
-// pair, ascending.
+// Collects moves between ranks in any order and returns them as an exchange step: one message per
+// pair of ranks, ascending.
 #pragma once
 
 #include "core/plan/plan.h"
@@ -17,14 +17,14 @@ class MessageSorter {
  public:
   MessageSorter(int dims, std::size_t slots) : slots_(slots), moves_(dims) {}
 
-  // source != destination; keeps the order of moves of one pair.
+  // `source` != `destination`. The moves of one pair keep their order.
   void add(Slot source, Slot destination, const Move& move) {
     check_size(moves_);
     ends_.push_back({source, destination});
     moves_.push_back(move);
   }
   bool empty() const { return ends_.empty(); }
-  // Leaves this empty. Linear: two counting sorts by slot.
+  // Leaves this empty. Takes linear time: two counting sorts by slot.
   ExchangeStep take();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The pieces of a source dim partition it, so their runs, sorted, tile it; each run of a
-// destination piece then meets a contiguous stretch of that list.
+// The pieces of a source dim partition it, so their sorted runs tile it, and each run of a
+// destination piece overlaps a contiguous range of that list.
 #include "core/moves/overlap.h"
 
 #include <algorithm>

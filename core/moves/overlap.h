@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who has what somebody needs, dim by dim. A layout's index sets are products of pieces, so the
-// intersection of a destination shard with a source shard is a product of piece intersections, and
-// a table per dim serves all pairs of ranks.
+// Which source pieces have what a destination piece needs, dim by dim. A layout's index sets are
+// products of pieces, so the intersection of a destination shard with a source shard is a product
+// of piece intersections, and one table per dim serves all pairs of ranks.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,7 @@
 
 namespace reshard {
 
-// A layout with the piece of every rank and dim looked up once, and the two walks over runs that
-// planners repeat for every pair of ranks.
+// A layout with the piece of every rank and dim looked up once.
 //
 // Dims are those of the plan: a 0-d tensor has one dim of length 1 that nothing cuts.
 class Located {
@@ -45,8 +44,8 @@ class Located {
   std::vector<std::int64_t> pieces_;  // [position][dim]
 };
 
-// Whether the same axes cut `dim` in the same way in both, so that every rank holds the same
-// indices of it.
+// Whether the same axes cut `dim` in the same way in both layouts, so that every rank holds the
+// same indices of it.
 bool same_cut(const Layout& a, const Layout& b, int dim);
 
 // Calls f(a_local_lo, b_local_lo, size) for the indices that a and b share, ascending.
@@ -63,13 +62,13 @@ inline std::int64_t shared_size(Runs a, Runs b) {
   return size;
 }
 
-// Consecutive indices that a source piece and a destination piece share, in both local coordinates
-// and counted densely from the first shared index on.
+// Consecutive indices that a source piece and a destination piece share: in both local coordinates,
+// and counted densely from the first shared index.
 struct Fragment {
   std::int64_t source_lo, destination_lo, packed_lo, size;
 };
 
-// A source piece that meets a destination piece.
+// A source piece that overlaps a destination piece.
 struct PieceOverlap {
   std::int64_t source_piece;
   std::int64_t size;  // shared indices
@@ -78,13 +77,13 @@ struct PieceOverlap {
 
 class DimOverlap {
  public:
-  // dim may be 0 of a 0-d tensor, which is planned as one of shape (1).
+  // `dim` can be 0 for a 0-d tensor, which is planned as one of shape (1).
   DimOverlap(const Request& request, const ZeroAxes& zero_axes, int dim);
 
   std::int64_t destination_pieces() const {
     return static_cast<std::int64_t>(begins_.size() - 1) / shares_;
   }
-  // Those of a share of the zero axes; ascending by source piece.
+  // The overlaps within a share of the zero axes, ascending by source piece.
   std::span<const PieceOverlap> of(std::int64_t destination_piece, std::int64_t share) const {
     auto at = to_index(destination_piece * shares_ + share);
     return std::span(overlaps_).subspan(begins_[at], begins_[at + 1] - begins_[at]);
@@ -106,22 +105,22 @@ class DimOverlap {
 // One per plan dim.
 std::vector<DimOverlap> overlaps_of(const Request& request, const ZeroAxes& zero_axes);
 
-// Mesh positions by pieces: the ranks that hold a given piece in every dim are `base + offset` over
-// the offsets of the axes that do not shard.
+// Mesh positions by pieces: the ranks that hold a given piece in every dim are at the sum of the
+// pieces' bases plus each of the offsets along axes that do not shard.
 class CellPositions {
  public:
   explicit CellPositions(const Layout& layout);
 
-  // What piece `piece` of plan dim `dim` adds to the position.
+  // How much piece `piece` of plan dim `dim` adds to the position.
   std::int32_t base(int dim, std::int64_t piece) const {
     return bases_[to_index(dim)][to_index(piece)];
   }
   std::int64_t piece_count(int dim) const {
     return static_cast<std::int64_t>(bases_[to_index(dim)].size());
   }
-  // Over Replicate axes: the replicas.
+  // Along Replicate axes: the replicas.
   const std::vector<std::int32_t>& replica_offsets() const { return replica_offsets_; }
-  // Over Partial axes, by addend index.
+  // Along Partial axes, by addend index.
   const std::vector<std::int32_t>& addend_offsets() const { return addend_offsets_; }
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What has to go from whom to whom: elements that the same ranks hold and the same ranks need.
+// A commodity is what must move between the same ranks: elements that the same ranks hold and the
+// same ranks need.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +10,16 @@
 
 namespace reshard {
 
-// Ranks are known by their place in the meshes, the source's positions first: so nothing depends on
-// how the ranks of a node are numbered.
+// Ranks are identified by their place in the meshes, the source's positions first, so that nothing
+// depends on how the ranks of a node are numbered.
 struct Commodity {
-  // Which source shard it is cut from and which destination shard it is for: numbers that are equal
-  // for ranks that hold, or need, the same.
+  // The source shard that it is cut from and the destination shard that it is for, as numbers that
+  // are equal for ranks that hold (need) the same.
   std::int32_t from, to;
   std::int64_t bytes;  // above 0
-  // Per addend the ranks that hold it, ascending; one list where nothing is folded.
+  // Per addend, the ranks that hold it, ascending; one list if nothing is folded.
   std::vector<std::vector<Slot>> holders;
-  // Ranks that must end with it and do not hold it whole, ascending; at least one.
+  // Ranks that must end up with it and do not hold it whole, ascending; at least one.
   std::vector<Slot> needers;
   bool folds() const { return holders.size() > 1; }
 };

@@ -9,7 +9,7 @@
 namespace reshard {
 namespace {
 
-// 2^(i/64) in units of 2^-16, rounded down: 64th roots by square roots.
+// 2^(i/64) in units of 2^-16, rounded down; the 64th root is computed by square roots.
 constexpr int kFractionBits = 6;
 std::uint64_t square_root(Int128 of) {
   std::uint64_t root = 0;
@@ -37,9 +37,9 @@ std::span<const std::uint64_t> powers_of_two() {
   return kPowers;
 }
 
-// 20 / ln 2 in units of 2^-6: octaves of the price for a full load.
+// 20 / ln 2 in units of 2^-6: the octaves by which a full load raises the price.
 constexpr std::int64_t kSteepness = 1847;
-// Beyond 1.38 times the target the price rises no more: it stays below 2^57.
+// The price stops rising at 1.38 times the target, so it stays below 2^57.
 constexpr std::int64_t kHighest = std::int64_t{40} << kFractionBits;
 constexpr std::uint64_t kMaxBase = std::uint64_t{1} << 16;
 
@@ -54,7 +54,7 @@ Loads::Loads(const RankRoutes& routes, std::int64_t symmetries, std::int64_t tar
   for (const RankRoutes::ResourceClass& resource_class : routes.classes())
     fastest = std::max(fastest, resource_class.bytes_per_s);
   for (const RankRoutes::ResourceClass& resource_class : routes.classes()) {
-    // Bytes that one resource carries in the time aimed at, and how many copies come to it.
+    // Bytes that one resource carries in the target time, and the number of copies that use it.
     Int128 fits =
         std::max<Int128>(1, Int128{resource_class.bytes_per_s} * target_ps / kPsPerSecond);
     Int128 copies = symmetries / resource_class.resources;

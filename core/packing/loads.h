@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The load of every resource class, and the price of carrying more.
 //
-// A resource class's load is its busy time in units of the time aimed at: 2^30 is that time. Its
-// price grows by the factor e for every 1/20 of that, and is per byte: high where much is carried
-// and where little fits. Sending everything by the cheapest way under such prices comes near the
-// least possible greatest load (Garg and Koenemann, "Faster and simpler algorithms for multicommodity
-// flow", SIAM J. Comput. 37, 2007). Integers throughout.
+// A resource class's load is its busy time relative to the target time: 2^30 is the target. Its
+// price, per byte, grows by a factor of e for every 1/20 of the target; it is high where much is
+// carried and where little fits. Sending everything over the cheapest paths at such prices comes
+// near the least possible maximum load (Garg and Koenemann, "Faster and simpler algorithms for
+// multicommodity flow", SIAM J. Comput. 37, 2007). Integers throughout.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class Loads {
  public:
   static constexpr std::int64_t kFull = std::int64_t{1} << 30;
 
-  // `symmetries` copies of everything, spread evenly over the resources of a resource class.
-  // `target_ps` > 0: the time aimed at.
+  // Everything has `symmetries` copies, spread evenly over the resources of a resource class.
+  // `target_ps` > 0: the target time.
   Loads(const RankRoutes& routes, std::int64_t symmetries, std::int64_t target_ps);
 
   Price price(std::int32_t resource_class) const { return prices_[to_index(resource_class)]; }
@@ -33,10 +33,10 @@ class Loads {
     for (std::int32_t resource_class : routes_.classes_of(range)) sum += price(resource_class);
     return sum;
   }
-  // The highest of all.
+  // The highest price of any resource class.
   Price top() const;
 
-  // `bytes` more, or less, over one resource of the resource class, and over all others like it.
+  // Adds or removes `bytes` over one resource of the class and equally over all its others.
   void carry(std::int32_t resource_class, std::int64_t bytes) {
     change(resource_class, amount(resource_class, bytes));
   }
@@ -44,7 +44,7 @@ class Loads {
     change(resource_class, -amount(resource_class, bytes));
   }
 
-  // The time under way of the resource class that has most.
+  // The busy time of the busiest resource class.
   std::int64_t time_ps() const;
   std::int32_t busiest() const;
   std::int64_t load(std::int32_t resource_class) const { return loads_[to_index(resource_class)]; }
@@ -55,9 +55,9 @@ class Loads {
 
   const RankRoutes& routes_;
   std::int64_t target_ps_;
-  std::span<const std::uint64_t> powers_;  // of 2, fractional
-  std::vector<std::uint64_t> per_byte_;    // by resource class: load of 2^20 bytes, times 2^20
-  std::vector<Price> base_;                // by resource class: price without load, times 2^16
+  std::span<const std::uint64_t> powers_;  // fractional powers of 2
+  std::vector<std::uint64_t> per_byte_;    // by resource class: load per byte, times 2^20
+  std::vector<Price> base_;  // by resource class: price without load, 256 for the fastest
   std::vector<std::int64_t> loads_;
   std::vector<Price> prices_;
 };

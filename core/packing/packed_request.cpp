@@ -7,7 +7,7 @@
 namespace reshard {
 namespace {
 
-// Those of the source by position, then those of the destination alone.
+// The source's ranks by position, then those that only the destination has.
 std::vector<Rank> ranks_of(const Request& request) {
   std::vector<Rank> out = request.source().mesh().ranks();
   for (Rank rank : request.destination().mesh().ranks())
@@ -15,7 +15,7 @@ std::vector<Rank> ranks_of(const Request& request) {
   return out;
 }
 
-// `places` by the plan's slot.
+// `places`: by the plan's slot.
 Commodity commodity_of(const Crossing& crossing, const Item& item,
                        const std::vector<Slot>& places) {
   Commodity out{item.source_base,
@@ -40,7 +40,7 @@ Commodity commodity_of(const Crossing& crossing, const Item& item,
   return out;
 }
 
-// `list` in the order of `order`.
+// `list` rearranged so that entry i is list[order[i]].
 template <class T>
 std::vector<T> ordered(std::vector<T> list, const std::vector<std::size_t>& order) {
   std::vector<T> out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A request as packings see it.
+// A request in the form that packings use.
 #pragma once
 
 #include <vector>
@@ -12,17 +12,17 @@
 namespace reshard {
 
 struct PackedRequest {
-  // The crossing must outlive it.
+  // The crossing must outlive this.
   PackedRequest(const Crossing& crossing, const Topology& topology);
 
   // By place in the meshes, which is what `commodities`, `symmetry` and packings call a slot: the
-  // rank, and the plan's slot.
+  // rank there, and its slot in the plan.
   std::vector<Rank> ranks;
   std::vector<Slot> plan_slot;
 
   Items all;
   Commodities commodities;
-  std::vector<Item> items;  // that the commodities are, one each
+  std::vector<Item> items;  // one per commodity
   Symmetry symmetry;
 };
 

@@ -11,10 +11,10 @@
 namespace reshard {
 namespace {
 
-// What is tried per granule where many nodes could fold: roots, and nodes that fold for themselves.
+// Limits per granule if many nodes could fold: roots tried, and nodes that fold for themselves.
 constexpr std::size_t kMostRoots = 12, kMostFoldingNodes = 4;
 
-// Finds the tree of one granule and carries it.
+// Finds the tree of one granule and adds its loads.
 class TreeGrower {
  public:
   TreeGrower(const RankRoutes& routes, Loads& loads)
@@ -48,7 +48,7 @@ class TreeGrower {
   }
 
  private:
-  // Price of the hop as it is, then it is carried.
+  // Returns the price of the hop, then adds its load.
   Price pay(const TreeHop& hop) {
     Price price = 0;
     on_classes(hop, [&](std::int32_t resource_class) {
@@ -79,7 +79,7 @@ class TreeGrower {
     depth_[to_index(slot)] = 0;
     search_.add(slot, 0);
   }
-  // `slot` hangs on `parent`, which is in the set.
+  // Adds `slot` to the set, reached from `parent`, which is in the set.
   void hang(Slot slot, Slot parent, Direction direction) {
     std::int32_t trunk = direction == Direction::Outwards ? routes_.trunk(parent, slot)
                                                           : routes_.trunk(slot, parent);
@@ -87,7 +87,7 @@ class TreeGrower {
     search_.add(slot, depth_[to_index(slot)]);
   }
 
-  // The ranks from the set to `slot`, the set's first.
+  // The ranks on the path from the set to `slot`; the first is in the set.
   const std::vector<Slot>& way_to(Slot slot) {
     way_.clear();
     for (Slot at = slot; at >= 0; at = search_.before(at)) way_.push_back(at);
@@ -95,7 +95,7 @@ class TreeGrower {
     return way_;
   }
 
-  // From the set to all that need. Returns what was paid.
+  // Extends the branch from the set to all needers. Returns the price paid.
   Price reach(Branch& branch, const std::vector<Slot>& set, const std::vector<Slot>& needers) {
     search_.clear();
     for (Slot slot : set) start_at(slot);
@@ -120,7 +120,8 @@ class TreeGrower {
     return paid;
   }
 
-  // From one holder of every addend to the root. TreeHops are found from the root on.
+  // Adds paths from one holder of every addend to the root; hops are found from the root outwards.
+  // Returns the price paid.
   Price gather(Branch& branch, const Commodity& commodity) {
     search_.clear();
     start_at(branch.root);
@@ -161,11 +162,11 @@ class TreeGrower {
     Price paid = kUnreached;
     std::vector<Branch> branches;
   };
-  // What it carries it releases again.
+  // Releases the loads that it adds.
   Grown try_root(const Commodity& commodity, Slot root, const std::vector<Slot>& needers) {
     Grown grown{0, {Branch{root, {}, {}, {}}}};
     Branch& branch = grown.branches[0];
-    grown.paid = gather(branch, commodity);  // first: it hangs on the tree what reaching goes by
+    grown.paid = gather(branch, commodity);  // first: reaching depends on its loads
     grown.paid += reach(branch, {root}, needers);
     carry(branch, true);
     return grown;
@@ -181,7 +182,7 @@ class TreeGrower {
     return best;
   }
 
-  // Of every node the cheapest rank that needs and holds, that needs, that holds.
+  // Per node, the cheapest rank that both needs and holds, that only needs, and that only holds.
   std::vector<Slot> roots_of(const Commodity& commodity) {
     std::vector<std::vector<std::pair<Price, Slot>>> best;  // by node
     auto offer = [&](Slot slot, std::size_t kind) {
@@ -221,7 +222,8 @@ class TreeGrower {
     return out;
   }
 
-  // Whether of `all` that need no others are on its ways: they get it from a branch of their own.
+  // Whether the branch passes no rank of `all` other than `needers`: those get it from their own
+  // branches.
   static bool keeps_to(const std::vector<Slot>& needers, const std::vector<Slot>& all,
                        const Branch& branch) {
     auto is_in = [](const std::vector<Slot>& slots, Slot slot) {
@@ -267,7 +269,7 @@ class TreeGrower {
   WaySearch search_;
   std::int64_t latency_permille_ = 0;
   std::int64_t bytes_ = 0;
-  std::vector<Price> depth_;  // by slot: what its latencies from the set cost
+  std::vector<Price> depth_;  // by slot: price of the latencies from the set
   std::vector<bool> wanted_;  // by slot
   std::vector<Slot> left_, way_, held_;
 };
@@ -278,7 +280,8 @@ struct Granule {
   std::vector<Branch> branches;
 };
 
-// How often every commodity is its own image, and whether it is the first of its orbit.
+// Per commodity, the number of symmetries that map it to itself, and whether it is the first of its
+// orbit.
 struct Orbits {
   std::vector<std::int64_t> stabilizer;
   std::vector<bool> first;
@@ -298,8 +301,8 @@ Orbits orbits_of(const Symmetry& symmetry, std::size_t commodities) {
   return out;
 }
 
-// Cuts the first commodity of every orbit, in proportion to its orbit's bytes; one granule of each
-// in turn.
+// Cuts the first commodity of every orbit into granules, in proportion to its orbit's bytes, and
+// lists one granule of each in turn.
 std::vector<Granule> granules_of(const Commodities& commodities, const Orbits& orbits,
                                  const PackingOptions& options, Packing& out) {
   Int128 total = 0;
@@ -325,7 +328,7 @@ std::vector<Granule> granules_of(const Commodities& commodities, const Orbits& o
   return granules;
 }
 
-// Granules of one commodity that go the same way become one tree.
+// Merges granules of one commodity that have the same tree.
 std::vector<PackedTree> merged(std::vector<Granule> granules) {
   std::sort(granules.begin(), granules.end(), [](const Granule& a, const Granule& b) {
     return std::tie(a.commodity, a.branches) < std::tie(b.commodity, b.branches);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A packing: trees along which all commodities flow, so that no resource is under way much longer
-// than it must be.
+// A packing: trees along which all commodities flow, such that no resource is busy much longer than
+// it must be.
 //
-// Every commodity is cut into granules, and every granule gets a tree of its own: from the ranks
-// that hold it over the cheapest way to one rank that needs it, from all of those to the next,
-// until all are reached; ranks in between pass on what they receive. Where addends are folded the
-// same search runs backwards: from a root to one holder of every addend, who fold on the way to the
-// root, and from the root outwards to the needers; or so in every node that needs it, whichever is
-// cheaper. Each hop makes its resources dearer at once. When all granules have trees, each is taken
-// out and sent anew, a few times over; the best of these rounds is the packing. Granules with one
-// tree become one.
+// Every commodity is cut into granules, and every granule gets its own tree: from the ranks that
+// hold it over the cheapest path to one rank that needs it, from all of those to the next, until
+// all are reached; ranks in between forward what they receive. If addends are folded, the same
+// search runs backwards: from a root to one holder of every addend, which fold on the path to the
+// root, and then from the root outwards to the needers; or the same with a root in every node that
+// needs it, whichever is cheaper. Each hop raises the prices of its resources at once. When all
+// granules have trees, each is removed and routed again, for a few rounds; the best round is the
+// packing. Granules with equal trees are merged.
 //
-// Only one commodity of every orbit of the symmetry is packed; its trees stand for their images.
+// Only one commodity of every orbit of the symmetry is packed; its trees also represent their
+// images.
 #pragma once
 
 #include <cstdint>
@@ -28,40 +29,40 @@ struct TreeHop {
   friend auto operator<=>(const TreeHop&, const TreeHop&) = default;
 };
 
-// One root and what hangs on it.
+// One root and the hops towards it and away from it.
 struct Branch {
-  // Where the fold is complete; -1 where nothing is folded: then `out` starts at holders.
+  // The rank that completes the fold; -1 if nothing is folded: then `out` starts at holders.
   Slot root = -1;
-  std::vector<Slot> contributors;  // ranks whose own addend is folded, ascending
-  std::vector<TreeHop> in;         // towards the root: a rank's own hop comes before those into it
-  std::vector<TreeHop> out;        // away from it: a rank's own hop comes before those out of it
+  std::vector<Slot> contributors;  // ranks that fold in their own addend, ascending
+  std::vector<TreeHop> in;         // towards the root: hops into a rank come before its own
+  std::vector<TreeHop> out;        // away from it: the hop into a rank comes before those out of it
   friend auto operator<=>(const Branch&, const Branch&) = default;
 };
 
 struct PackedTree {
   std::int32_t commodity;
-  std::int32_t granules;  // of the commodity's
+  std::int32_t granules;  // number of the commodity's granules
   std::vector<Branch> branches;
 };
 
 struct PackingOptions {
-  std::int64_t target_ps = 1;  // the time aimed at
-  // A hop over the longest latency costs as much as this many thousandths of the highest price of a
-  // resource class.
+  std::int64_t target_ps = 1;  // the target time
+  // The price of a hop over the longest latency, in thousandths of the highest price of a resource
+  // class.
   std::int64_t latency_permille = 200;
-  std::int32_t granules = 512;  // at most, of all that are packed, but one per commodity
+  std::int32_t granules = 512;  // over all packed commodities, at least one each
   int rounds = 3;
-  // Afterwards as many rounds in which latency costs twice as much each, as long as no resource is
-  // under way more than a hundredth longer: trees that are less deep.
+  // Further rounds for shallower trees: each doubles the price of latency. They end when some
+  // resource would be busy more than a hundredth longer.
   int shallower_rounds = 0;
 };
 
 struct Packing {
   std::vector<PackedTree> trees;         // by commodity
-  std::vector<std::int32_t> granules;    // by commodity; 0 where its orbit has another
-  std::vector<std::int64_t> stabilizer;  // by commodity: how often the symmetry maps it to itself
-  std::int32_t busiest = -1;             // the resource class that is under way longest
-  std::int64_t time_ps = 0;              // how long it is
+  std::vector<std::int32_t> granules;    // by commodity; 0 if another represents its orbit
+  std::vector<std::int64_t> stabilizer;  // by commodity: symmetries that map it to itself
+  std::int32_t busiest = -1;             // the resource class that is busy longest
+  std::int64_t time_ps = 0;              // how long it is busy
 };
 
 Packing pack(const Commodities& commodities, const RankRoutes& routes, const Symmetry& symmetry,

@@ -34,7 +34,8 @@ std::string why(const StageKey& key) {
   return "R -> P(sum) divides what has arrived";
 }
 
-// Consecutive elements of a slice's chunk, in all coordinates; packed ones from the chunk's corner.
+// Elements of a slice's chunk that are consecutive in all coordinates; packed ones count from the
+// chunk's corner.
 struct ChunkBox {
   DimVector source_lo, destination_lo, packed_lo, extents;
 };
@@ -43,7 +44,7 @@ struct ChunkBox {
 struct SliceChunk {
   const Item& item;
   DimVector extents;
-  int across;  // the dim along which trees share the item
+  int across;  // the dim along which the item is divided among trees
   std::int32_t chunk;
   std::vector<ChunkBox> pieces;
   bool needs(Slot slot) const {
@@ -66,8 +67,7 @@ struct Held {
   }
 };
 
-// Sends chunks along the branches of trees. Slots are the packing's, except where a step names
-// them.
+// Sends chunks along the branches of trees. Slots are the packing's, except in steps.
 class ChunkSender {
  public:
   ChunkSender(Crossing& crossing, const PackedRequest& packed, const RankRoutes& routes,
@@ -83,7 +83,7 @@ class ChunkSender {
         passes_on_(crossing.plan.slot_count(), false),
         divides_(crossing.request.fold().divisor > 1 && crossing.request.fold().fold_count == 1) {}
 
-  // `walk` says which ranks the branch's are.
+  // `walk` maps the branch's slots to those of the image.
   void send(const SliceChunk& slice_chunk, const Branch& branch, const SymmetryWalk& walk) {
     for (const TreeHop& hop : branch.out) {
       held_[to_index(walk.slot(hop.from))] = {};
@@ -103,7 +103,7 @@ class ChunkSender {
   std::int32_t rule(Slot from, Slot to) const {
     return routes_.trunks()[to_index(routes_.trunk(from, to))].rule;
   }
-  // What sets out, and what goes between nodes.
+  // Hops from holders and hops between nodes are paced.
   bool paced(const Held& sent, Slot from, Slot to) const {
     return sent.stage == StagedSteps::kNoStage || routes_.node_of(from) != routes_.node_of(to);
   }
@@ -146,7 +146,8 @@ class ChunkSender {
 
   // ---- folds
 
-  // Hops inwards are listed from the root on last: all that a rank folds is there before it sends.
+  // Inward hops are listed with the root's last, so all that a rank folds has arrived before it
+  // sends.
   void gather(const SliceChunk& slice_chunk, const Branch& branch, const SymmetryWalk& walk) {
     Slot root = walk.slot(branch.root);
     auto begin = [&](Slot slot) {
@@ -170,7 +171,7 @@ class ChunkSender {
     held_[to_index(root)] = folded(slice_chunk, root, true);
   }
 
-  // What a rank has when all its operands are there.
+  // What a rank has once all its operands have arrived.
   Held folded(const SliceChunk& slice_chunk, Slot slot, bool complete) {
     const std::vector<Held>& operands = operands_[to_index(slot)];
     if (!complete && operands.size() == 1) return operands[0];
@@ -203,13 +204,13 @@ class ChunkSender {
   const std::vector<Slot>& plan_slot_;
   const RankRoutes& routes_;
   StagedSteps& steps_;
-  // What a rank folds is not where what it folds from is.
+  // Results of folds do not share temporaries with their operands.
   StagingBuffers arrivals_, results_;
   std::vector<Held> held_;                   // by slot
-  std::vector<std::vector<Held>> operands_;  // by slot: of its fold
-  std::vector<int> height_;                  // by slot: above the first senders
+  std::vector<std::vector<Held>> operands_;  // by slot: operands of its fold
+  std::vector<int> height_;                  // by slot: height above the first senders
   std::vector<bool> passes_on_;              // by slot
-  bool divides_;  // nothing is folded: whoever needs it divides what has arrived
+  bool divides_;                             // nothing is folded: needers divide what has arrived
 };
 
 class TreeEmitter {
@@ -239,7 +240,7 @@ class TreeEmitter {
  private:
   std::int32_t chunks() const { return static_cast<std::int32_t>(chunk_ends_.size()) - 1; }
 
-  // What needs no way: copied, or divided at once.
+  // Data that a rank already holds: copied, or divided at once.
   void keep_own(const Say& say) {
     const FoldMeaning& meaning = crossing_.request.fold();
     LocalMoves copies(crossing_.dims(), crossing_.plan.slot_count());
@@ -276,7 +277,7 @@ class TreeEmitter {
   }
 
   // Every tree of every image of its commodity gets a slice. Copies of one tree within a commodity
-  // lie side by side.
+  // get adjacent slices.
   void send_trees() {
     SymmetryWalk walk(packed_.symmetry, crossing_.plan.slot_count(), packed_.items.size());
     std::vector<std::int64_t> seen(packed_.items.size(), 0);  // by commodity: images so far
@@ -297,7 +298,7 @@ class TreeEmitter {
     } while (walk.next());
   }
 
-  // The part of `box` from `lo` to `hi` of `of` along a dim.
+  // The part of `box` from lo/of to hi/of along a dim.
   static Box cut(Box box, int dim, std::int64_t lo, std::int64_t hi, std::int64_t of) {
     std::int64_t begin = box.lo[dim];
     Int128 extent = box.extent(dim);
@@ -326,7 +327,7 @@ class TreeEmitter {
     }
   }
 
-  // The dim that trees share, and the one along which chunks follow each other.
+  // The dim that is divided among trees, and the one along which chunks follow each other.
   std::pair<int, int> cut_dims(const Box& box) const {
     int across = 0;
     for (int d = 1; d < box.dims(); ++d)

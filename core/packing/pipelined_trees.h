@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From packed trees to a plan's steps.
+// Turns packed trees into a plan's steps.
 //
-// Every item is cut along its longest dim, a slice for each tree, and every slice along the second
-// longest into chunks that follow each other through the tree. What a rank passes on and does not
-// need itself waits in a temporary; what it needs it passes on from where it belongs.
+// Every item is cut along its longest dim, a slice for each tree, and every slice along its second
+// longest into chunks that follow each other through the tree. Data that a rank forwards but does
+// not need waits in a temporary; data that it needs is forwarded from its destination.
 //
-// Hops that start at holders over one kind of route are a stage, those that go on from there over
-// another, and so on, hops to ranks that pass nothing on apart from the others: who only receives
-// keeps nobody waiting. Folds and the hops towards their roots are staged by height above the first
-// senders.
+// Hops that start at holders over one kind of route form a stage, hops that continue from there
+// over another form the next, and so on. Hops to ranks that forward nothing form separate stages:
+// no other rank waits for them. Folds and the hops towards their roots are staged by height above
+// the first senders.
 #pragma once
 
 #include <functional>
@@ -21,12 +21,12 @@
 namespace reshard {
 
 struct Chunking {
-  std::vector<std::int32_t> weights{1};  // of the chunks, first first
-  int window = 2;                        // chunks that set out at a time
-  bool waves = false;                    // for machines that run one step after the other
+  std::vector<std::int32_t> weights{1};  // relative sizes of the chunks, in order
+  int window = 2;                        // chunks in flight at a time
+  bool waves = false;                    // for machines that run steps one after the other
 };
 
-// Adds the steps to crossing.plan, and says why each is there.
+// Adds the steps to crossing.plan, and gives `say` the reason for each.
 void emit_trees(Crossing& crossing, const PackedRequest& packed, const RankRoutes& routes,
                 const Packing& packing, const Chunking& chunking,
                 const std::function<void(StepId, std::string)>& say);

@@ -10,7 +10,7 @@
 
 namespace reshard {
 
-// Names resources by what they belong to, so that renumbering ranks renumbers them.
+// Identifies resources by what they belong to, so that renumbering ranks renumbers them.
 class RouteBuilder {
  public:
   RouteBuilder(RankRoutes& routes, const Topology& topology, const std::vector<Rank>& ranks)
@@ -25,7 +25,7 @@ class RouteBuilder {
   }
 
   void build(const Symmetry& symmetry) {
-    std::map<std::tuple<std::int32_t, std::int32_t>, std::vector<Slot>> by_class;  // of a node
+    std::map<std::tuple<std::int32_t, std::int32_t>, std::vector<Slot>> by_class;  // by node, class
     for (Slot slot = 0; slot < slots(); ++slot)
       by_class[{routes_.node_of(slot), class_of(slot)}].push_back(slot);
     for (const auto& [from, sources] : by_class)
@@ -55,8 +55,8 @@ class RouteBuilder {
   }
 
  private:
-  // Kind and index of the hop; the slot of a port, the node of what a node has once, else 0.
-  // Hops of either end name a node's resource alike.
+  // Kind and index of the hop; then the slot for a port, the node for a resource that a node has
+  // once, else 0. Hops at either end give a node's resource the same key.
   using Key = std::tuple<Hop::Kind, std::int32_t, std::int32_t>;
 
   Slot slots() const { return static_cast<Slot>(ranks_.size()); }
@@ -124,7 +124,7 @@ class RouteBuilder {
     return resources_.at(key);
   }
 
-  // Orbits of resources become classes.
+  // Makes every orbit of resources a resource class.
   void merge(const Symmetry& symmetry) {
     first_slot_.assign(to_index(nodes_), -1);
     for (Slot slot = slots(); slot-- > 0;) first_slot_[to_index(routes_.node_of(slot))] = slot;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ways between a job's ranks as a small graph, and what is carried on them.
+// The routes between a job's ranks as a small graph.
 //
-// All routes of one rule cross the rule's own resources in the middle, those of the source before
-// and those of the destination behind. So a route is a way up onto a *trunk* and a way down from
-// it: one trunk per pair of classes in every node, one for all routes between nodes. That is a
-// graph of size ranks x classes where a table of routes would be ranks x ranks.
+// All routes of one rule cross the source's resources first, the rule's own resources in the
+// middle, and the destination's last. So a route is an access link up to a *trunk* and one down
+// from it: there is one trunk per pair of classes in every node, and one for all routes between
+// nodes. This graph has size ranks x classes, where a table of routes would have ranks x ranks.
 //
-// Resources that a symmetry maps to each other carry the same and are one *resource class*.
+// Resources that a symmetry maps to each other carry equal loads and form one *resource class*.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ class RankRoutes {
 
   struct ResourceClass {
     std::int64_t bytes_per_s;  // of one resource
-    std::int64_t resources;    // that are one resource class
-    std::string name;          // of what they are: "nic.out"
+    std::int64_t resources;    // number of resources in the class
+    std::string name;          // what they are: "nic.out"
   };
-  // ResourceClasses [first, first + count) of the list.
+  // Entries [first, first + count) of the list of resource classes.
   struct Range {
     std::uint32_t first, count;
   };
-  // Up from a rank to a trunk or down from it to a rank.
+  // Up from a rank to a trunk, or down from a trunk to a rank.
   struct AccessLink {
     std::int32_t trunk;
     Slot slot;
@@ -54,7 +54,7 @@ class RankRoutes {
   std::span<const std::int32_t> classes_of(Range range) const {
     return std::span(class_list_).subspan(range.first, range.count);
   }
-  // By rank and by trunk.
+  // Access links by rank and by trunk.
   std::span<const AccessLink> up_from(Slot slot) const { return up_[slot]; }
   std::span<const AccessLink> down_to(Slot slot) const { return down_[slot]; }
   std::span<const AccessLink> up_to(std::int32_t trunk) const { return up_at_[trunk]; }

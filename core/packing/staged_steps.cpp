@@ -54,7 +54,7 @@ StagedSteps::Cell& StagedSteps::cell(std::int32_t stage, std::int32_t chunk) {
   return *out;
 }
 
-// Waves need no pace: each waits for the one before.
+// Waves need no pacing: each waits for the one before.
 void StagedSteps::link() {
   for (std::int32_t stage = 0; to_index(stage) < stages_.size(); ++stage)
     for (std::int32_t chunk = 0; chunk < layout_.chunks; ++chunk) {
@@ -65,7 +65,8 @@ void StagedSteps::link() {
       if (layout_.waves) continue;
       if (own.paced && chunk >= layout_.window)
         at->second.after.insert(place(stage, chunk - layout_.window));
-      // A step follows what is listed before it: who reads much later holds more chunks.
+      // A step can follow only what is listed before it, so a stage that reads much later holds
+      // more chunks.
       for (std::int32_t producer : own.empties) {
         int later = std::max(kChunksInUse, own.depth - depth(producer) + 1);
         if (auto filling = cells_.find(place(producer, chunk + later)); filling != cells_.end())

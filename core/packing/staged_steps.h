@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The steps of a pipeline. Hops, or folds, that are alike make a *stage*, whose depth is the number
-// of stages that must come before it. There are two ways to lay stages and chunks out as steps:
+// The steps of a pipeline. Hops, or folds, of one kind form a *stage*; its depth is the number of
+// stages that must come before it. Stages and chunks become steps in one of two ways:
 //
-//   by stage   one step for each stage and chunk. It follows the steps that brought what it works
-//              on, and, where its stage is paced, itself of some chunks before: else all chunks
-//              would set out at once, share the links, and all arrive late. What fills temporaries
-//              follows those that emptied the temporaries of four chunks before, so that no more
-//              than four are in use, however steps overlap. Steps are listed by chunk + depth, so
-//              that what runs them in order has all stages at work.
-//   in waves   one step for all stages and chunks of one chunk + depth, for machines that run one
-//              step after the other: wave t carries chunk t of the first stages, chunk t - 1 of the
+//   by stage   one step for each stage and chunk. It follows the steps that produced what it works
+//              on, and, if its stage is paced, the stage's own step of some chunks before: without
+//              that all chunks would start at once, share the links, and all arrive late. A step
+//              that fills temporaries follows those that emptied the temporaries of four chunks
+//              before, so that at most four are in use, however steps overlap. Steps are listed by
+//              chunk + depth, so that running them in order keeps all stages busy.
+//   in waves   one step for all stages and chunks of one chunk + depth, for machines that run steps
+//              one after the other: wave t carries chunk t of the first stages, chunk t - 1 of the
 //              second, and so on.
 #pragma once
 
@@ -23,18 +23,18 @@
 
 namespace reshard {
 
-// What tells a stage apart from others.
+// What identifies a stage.
 struct StageKey {
   enum class Kind : std::uint8_t { In, Fold, Out, Divide } kind;
-  std::int32_t after = 0;  // hops inwards and folds: height; else the stage that brought it
-  std::int32_t rule = 0;   // hops: of the route
-  bool last = false;       // hops outwards: to ranks that pass nothing on; folds: complete
+  std::int32_t after = 0;  // inward hops and folds: height; else the stage before
+  std::int32_t rule = 0;   // hops: the rule of the route
+  bool last = false;       // outward hops: to ranks that forward nothing; folds: complete
   friend auto operator<=>(const StageKey&, const StageKey&) = default;
 };
 
 struct StageLayout {
   std::int32_t chunks = 1;
-  int window = 2;  // chunks of a paced stage that are under way at a time
+  int window = 2;  // chunks of a paced stage that are in flight at a time
   bool waves = false;
 };
 
@@ -42,14 +42,15 @@ class StagedSteps {
  public:
   static constexpr std::int32_t kNoStage = -1;
 
-  // Steps go to `plan`. What is folded has the operator, and what is complete the divisor.
+  // Adds steps to `plan`. All folds have the operator, complete ones also the divisor.
   StagedSteps(Plan& plan, const StageLayout& layout, ReduceOp op, std::int64_t divisor)
       : plan_(plan), layout_(layout), op_(op), divisor_(divisor) {}
 
-  // The stage of the key; what a new one has for depth and pace.
+  // The stage with this key. If it is new, it gets this depth and pace.
   std::int32_t stage(const StageKey& key, int depth, bool paced);
   int depth(std::int32_t stage) const { return stages_[to_index(stage)].depth; }
-  // kNoStage: nothing to wait for. `waiting`: what the producer brought waits in a temporary.
+  // `stage` works on what `producer` brought; kNoStage: nothing to wait for. `waiting`: it was
+  // brought to a temporary.
   void follows(std::int32_t stage, std::int32_t producer, bool waiting);
 
   MessageSorter& messages(std::int32_t stage, std::int32_t chunk) {
@@ -59,8 +60,8 @@ class StagedSteps {
     return cell(stage, chunk).folds[stages_[to_index(stage)].key.last ? 1 : 0];
   }
 
-  // Takes what was collected; says of every step which stage, and of which chunk, it is first of
-  // all: said(id, key, chunk).
+  // Adds everything collected to the plan and calls said(id, key, chunk) for every step, with the
+  // first stage and chunk of the step.
   template <class Said>
   void add_steps(Said&& said) {
     link();
@@ -69,8 +70,7 @@ class StagedSteps {
   }
 
  private:
-  // Where a step stands in the list: chunk + depth, then depth and stage; waves have the first
-  // alone.
+  // A step's place in the list: chunk + depth, then depth and stage; waves have only the first.
   struct StepKey {
     std::int32_t when;
     int depth;
@@ -80,7 +80,7 @@ class StagedSteps {
   struct Cell {
     std::int32_t stage, chunk;
     MessageSorter messages;
-    ReduceStep folds[2];  // on the way, complete
+    ReduceStep folds[2];  // partial, complete
     std::set<StepKey> after = {};
     std::vector<StepId> ids = {};
   };
@@ -90,8 +90,8 @@ class StagedSteps {
     int depth;
     bool paced;
     std::set<std::int32_t> producers = {};
-    std::set<std::int32_t> empties = {};  // producers whose temporaries it reads
-    std::vector<Cell*> cells = {};        // by chunk, where one is known
+    std::set<std::int32_t> empties = {};  // producers of temporaries that it reads
+    std::vector<Cell*> cells = {};        // by chunk; null if not looked up yet
   };
 
   StepKey place(std::int32_t stage, std::int32_t chunk) const;
@@ -108,7 +108,7 @@ class StagedSteps {
   std::map<StepKey, Cell> cells_;
 };
 
-// Parts ascending by slot, operands in their order.
+// Sorts the parts by slot, and the operands in their order.
 void sort_parts(ReduceStep& step);
 
 }  // namespace reshard

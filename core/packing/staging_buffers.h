@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Room for what waits on its way at a rank that does not need it itself: temporaries of a plan. One
-// for each stage that fills it, chunk and form of box, on every rank as long as it needs, so that
-// they are given back when what the stage brought of the chunk has gone on.
+// Temporaries of a plan for data in transit at ranks that do not need it. There is one for each
+// stage that fills it, chunk and shape of box, on every rank as long as needed, so that it can be
+// released once what the stage brought of the chunk has been forwarded.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class StagingBuffers {
     BufferId buffer;
     DimVector lo;
   };
-  // Room for a box. Those of a stage and chunk that are alike but along `dim` lie one behind the
-  // other there.
+  // Reserves room for a box. Boxes of one stage and chunk that differ only along `dim` are placed
+  // one after the other along it.
   StagedBox take(Slot slot, std::int32_t stage, std::int32_t chunk, int dim,
                  const DimVector& extents);
 

@@ -11,7 +11,7 @@
 namespace reshard {
 namespace {
 
-// A prime factor of an axis: the coordinate's (c / place) % prime.
+// A prime factor of an axis, as a digit of the coordinate c: (c / place) % prime.
 struct Digit {
   int axis;
   std::int32_t prime, place;
@@ -30,7 +30,8 @@ void add_digits(std::vector<Digit>& out, int axis, std::int32_t size, std::int32
   }
 }
 
-// Of an axis first the digits that lead to other nodes, where a node's devices are consecutive.
+// The digits of each axis, first those that lead to other nodes, if a node's devices are
+// consecutive.
 std::vector<Digit> digits_of(const Mesh& mesh, std::int32_t devices) {
   std::vector<std::int32_t> near(to_index(mesh.axes()));  // by axis: coordinates within a node
   std::int32_t inner = 1;
@@ -55,14 +56,14 @@ class TiedDigits {
         sets_(source_.size() + (same_mesh_ ? 0 : destination_.size())),
         fixed_(sets_.size(), false) {
     for (int dim = 0; dim < request.source().dims(); ++dim) tie(request, dim);
-    // Addends that are kept, and shards that become addends, stay at their coordinates.
+    // Kept addends, and shards that become addends, stay at their coordinates.
     if (same_mesh_) return;
     for (const FoldMeaning::Axis& axis : request.fold().axes)
       if (!axis.folded) tie_axis(axis.axis);
     for (int axis : request.fold().zero_axes) tie_axis(axis);
   }
 
-  // Of each class the digits of the source's mesh and of the destination's.
+  // The digits of one class in the source's mesh and in the destination's.
   struct Class {
     std::vector<Digit> source, destination;
   };
@@ -85,7 +86,7 @@ class TiedDigits {
     fixed_[sets_.join(a, b)] = fixed;
   }
 
-  // Numbers of the digits that cut a dim, outermost first.
+  // Indices of the digits that cut a dim, outermost first.
   static std::vector<std::size_t> cutting(const Layout& layout, const std::vector<Digit>& digits,
                                           int dim) {
     std::vector<std::size_t> out;
@@ -103,13 +104,14 @@ class TiedDigits {
       if (source_[a[i]].prime != destination_[b[i]].prime) break;
       join(a[i], destination_at(b[i]));
     }
-    // From there on pieces lie across each other; where one side has no digits left they do not.
+    // From there on the pieces of the two sides straddle each other, unless one side has no digits
+    // left.
     if (i == a.size() || i == b.size()) return;
     for (std::size_t k = i; k < a.size(); ++k) fixed_[sets_.first(a[k])] = true;
     for (std::size_t k = i; k < b.size(); ++k) fixed_[sets_.first(destination_at(b[k]))] = true;
   }
 
-  // Of meshes of one shape.
+  // For meshes of one shape.
   void tie_axis(int axis) {
     for (std::size_t i = 0; i < source_.size(); ++i)
       if (source_[i].axis == axis) join(i, destination_at(i));
@@ -118,10 +120,10 @@ class TiedDigits {
   std::vector<Digit> source_, destination_;
   bool same_mesh_;
   DisjointSets sets_;
-  std::vector<bool> fixed_;  // by the first of each
+  std::vector<bool> fixed_;  // by the first digit of each class: it cannot shift
 };
 
-// The position whose given digits are one higher.
+// The position with the given digits one higher, modulo their primes.
 std::int32_t shifted(const Mesh& mesh, std::int32_t position, const std::vector<Digit>& digits) {
   MeshCoordinate coordinate = mesh.coordinate(position);
   for (const Digit& digit : digits) {
@@ -132,7 +134,7 @@ std::int32_t shifted(const Mesh& mesh, std::int32_t position, const std::vector<
   return mesh.position_at(coordinate);
 }
 
-// Fills in, and tells whether it agrees with what is there.
+// Sets `known` if it is unset, and returns whether it now equals `value`.
 bool agree(std::int32_t& known, std::int32_t value) {
   if (known < 0) known = value;
   return known == value;
@@ -169,7 +171,7 @@ class SymmetryTest {
  private:
   Slot slot_of(Rank rank) const { return slot_of_.at(rank); }
 
-  // A rank of both meshes must have one image.
+  // A rank in both meshes must have one image.
   bool map(const Mesh& mesh, const std::vector<Digit>& digits, std::vector<Slot>& image) const {
     for (std::int32_t position = 0; position < mesh.size(); ++position) {
       Slot slot = slot_of(mesh.rank_at(position));
@@ -189,7 +191,7 @@ class SymmetryTest {
         return false;
       is_image[to_index(image[slot])] = true;
     }
-    // Two nodes must not become one.
+    // Two nodes must not map to one.
     std::sort(node_image.begin(), node_image.end());
     auto used = std::upper_bound(node_image.begin(), node_image.end(), -1);
     return std::adjacent_find(used, node_image.end()) == node_image.end();
@@ -249,7 +251,7 @@ bool moves_commodities(const Symmetry::Generator& generator) {
   return false;
 }
 
-// So large a group that trees of a hop for each needer are 2^13 hops, on average.
+// The size of a group with which trees of one hop per needer have 2^13 hops on average.
 std::int64_t useful_size(const Commodities& commodities) {
   constexpr std::int64_t kHops = 1 << 13, kLeast = 64;
   std::int64_t needers = 0;
@@ -292,7 +294,7 @@ SymmetryWalk::SymmetryWalk(const Symmetry& symmetry, std::size_t slots, std::siz
 
 bool SymmetryWalk::next() {
   for (std::size_t g = 0; g < power_.size(); ++g) {
-    // After as many steps as its order a generator is back at the identity.
+    // Applied as many times as its order, a generator is back at the identity.
     const Symmetry::Generator& generator = symmetry_.generators()[g];
     for (Slot& slot : slots_) slot = generator.slot[to_index(slot)];
     for (std::int32_t& commodity : commodities_)

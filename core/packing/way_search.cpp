@@ -61,13 +61,13 @@ void WaySearch::leave(std::int32_t trunk, const Loads& loads, Direction directio
   Price middle = loads.price(at.classes) + latency_[to_index(trunk)];
   for (const RankRoutes::AccessLink& link :
        direction == Direction::Outwards ? routes_.down_from(trunk) : routes_.up_to(trunk)) {
-    // Between nodes there is no way back into the same node.
+    // A trunk between nodes does not lead back into the same node.
     bool other = at.between_nodes && routes_.node_of(label.slot) == routes_.node_of(link.slot);
     Slot from = other ? label.other_slot : label.slot;
     if (from < 0 || from == link.slot) continue;
     Price cost = (other ? label.other_cost : label.cost) + middle + loads.price(link.classes);
     std::size_t at = to_index(link.slot);
-    // Who is in the set has it already, however dear the way to it was.
+    // A rank in the set already has it, however expensive its path was.
     if (cost >= costs_[at] || start_[at] != kUnreached) continue;
     costs_[at] = cost;
     before_[at] = from;

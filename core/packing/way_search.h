@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cheapest ways from a set of ranks to all others, at the prices of the moment, over ranks that
-// pass on what they receive.
+// The cheapest paths from a set of ranks to all others at current prices, over ranks that forward
+// what they receive.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace reshard {
 
-// From the set outwards, or from everywhere into it.
+// From the set to all ranks, or from all ranks to the set.
 enum class Direction : std::uint8_t { Outwards, Inwards };
 
 class WaySearch {
@@ -19,23 +19,24 @@ class WaySearch {
   explicit WaySearch(const RankRoutes& routes);
 
   // A hop over a route of the topology's longest latency costs this in addition to its resource
-  // classes, shorter ones in proportion.
+  // classes; shorter ones cost in proportion.
   void set_latency_price(Price price);
 
-  // Forgets everything.
+  // Empties the set.
   void clear();
-  // A rank of the set, which costs `start`.
+  // Adds a rank to the set, at a cost of `start`.
   void add(Slot slot, Price start);
-  // Prices have changed or ranks came to the set: finds the ways anew.
+  // Finds the paths again, after prices have changed or ranks were added to the set.
   void run(const Loads& loads, Direction direction);
 
   Price cost(Slot slot) const { return costs_[to_index(slot)]; }
-  // The rank before it on its way from the set (behind it on the way to the set); -1 in the set.
+  // The rank before it on its path from the set (or after it on its path to the set); -1 in the
+  // set.
   Slot before(Slot slot) const { return before_[to_index(slot)]; }
   Price latency_price(std::int32_t trunk) const { return latency_[to_index(trunk)]; }
 
  private:
-  // The cheapest way onto a trunk, and the cheapest from another node.
+  // The cheapest access to a trunk, and the cheapest from another node than that.
   struct Label {
     Price cost = kUnreached, other_cost = kUnreached;
     Slot slot = -1, other_slot = -1;
@@ -46,7 +47,7 @@ class WaySearch {
   const RankRoutes& routes_;
   std::int64_t longest_ps_ = 1;
   std::vector<Price> latency_;  // by trunk
-  std::vector<Price> start_;    // by slot; kUnreached: not of the set
+  std::vector<Price> start_;    // by slot; kUnreached: not in the set
   std::vector<Slot> set_;
   std::vector<Price> costs_;           // by slot
   std::vector<Slot> before_;           // by slot

@@ -10,8 +10,7 @@
 namespace reshard {
 namespace {
 
-// Integers up to this are exact, sums of them included; of f64 no more is used than the mix can
-// draw from.
+// Integers up to this are exact, as are sums up to it; for f64 it is what the mix can draw.
 std::int64_t exact_integers(DType dtype) {
   switch (dtype) {
     case DType::F64:
@@ -46,7 +45,7 @@ std::int64_t odd_part(std::int64_t n) {
 
 std::uint64_t mix(std::uint64_t index) { return mix_of(index); }
 
-// Far enough apart that tensors of less than 2^40 elements have no index in common.
+// Origins are so far apart that tensors of less than 2^40 elements have no index in common.
 Pattern::Pattern(const Request& request, TensorId tensor)
     : origin_(static_cast<std::int64_t>(tensor) << 40),
       dtype_(request.dtype()),
@@ -86,15 +85,15 @@ Pattern::Pattern(const Request& request, TensorId tensor)
 void Pattern::plan_sum(const FoldMeaning& fold) {
   kind_ = Kind::FloatSum;
   unit_ = odd_part(fold.divisor);
-  std::int64_t units =
-      exact_integers(dtype_) / unit_;  // how many units an element's addends may have together
+  // Units that an element's addends can have in total.
+  std::int64_t units = exact_integers(dtype_) / unit_;
   largest_ = units / fold.fold_count;
   if (largest_ > 0) return;
   largest_ = 1;
   spacing_ = units == 0 ? 0 : ceil_div(fold.addend_count, units);
 }
 
-// One addend at a time: each may be as large as a sum of all.
+// Only one addend counts, so each can be as large as a sum of all.
 void Pattern::plan_divided_extreme() {
   kind_ = Kind::FloatSum;
   unit_ = odd_part(divisor_);

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every element of a test tensor holds, so that misplaced data shows.
+// What every element of a test tensor holds, chosen so that misplaced data is found.
 //
-// Moved data: a fixed 64-bit mix of the row-major global index (and the addend), cut to the dtype,
-// made finite where it is floating.
+// Moved data: a fixed 64-bit mix of the row-major global index (and the addend), truncated to the
+// dtype and made finite if it is floating.
 //
 // Data that a request folds or divides must give the same bits however a planner nests folds and
-// divisions: all at once, axis by axis, with avg dividing in between. With F addends to fold, D the
-// request's divisor and L the dtype's exact integers (2^8 bf16, 2^11 f16, 2^24 f32, 2^31 used of
-// f64):
+// divisions: all at once, axis by axis, with avg dividing in between. Let F be the number of
+// addends to fold, D the request's divisor, and L the limit of the dtype's exact integers (2^8
+// bf16, 2^11 f16, 2^24 f32, 2^31 used of f64):
 //
 //   sum, avg     floating: k * (odd part of D), |k| <= L / (F * odd part). A division by an odd
-//                factor leaves an integer, a division by two only moves the exponent. Where F is
+//                factor leaves an integer, a division by two only changes the exponent. If F is
 //                too large for every addend to be a non-zero integer, only as many addends of an
-//                element are as L allows (none where D's odd part alone is above L).
+//                element are non-zero as L allows (none if D's odd part alone is above L).
 //                integers: any bits, as wrap-around sums are exact.
-//   product      floating: +-2^e, one addend of each element with a full significand (c64: the
-//                others real and positive, so that no zero gets a sign).
+//   product      floating: +-2^e; one addend of each element has a full significand (c64: the
+//                others are real and positive, so that no zero gets a sign).
 //                integers: any odd value.
-//   min, max     any finite value but -0.0; where divided, k * (odd part of D),
+//   min, max     any finite value except -0.0; if divided, k * (odd part of D),
 //                |k| <= L / odd part.
-//   band, bor    bits of the index with a share of bits by addend, so that the fold of many still
-//                tells elements apart.
+//   band, bor    bits of the index and some bits of the addend, so that the fold of many addends
+//                still tells elements apart.
 //   bxor         any bits.
 #pragma once
 
@@ -36,7 +36,7 @@ namespace reshard {
 // The 64-bit mix (splitmix64's step and finaliser) of a global index.
 std::uint64_t mix(std::uint64_t index);
 
-// What a check of one shard found.
+// What a failed check of one shard found.
 struct PatternMismatch {
   std::int64_t count;             // elements that differ
   std::int64_t index;             // row-major global index of the first of them, in local order
@@ -45,24 +45,24 @@ struct PatternMismatch {
 
 class Pattern {
  public:
-  // Tensors of one plan have other values at equal indices.
+  // The tensors of one plan have different values at equal indices.
   explicit Pattern(const Request& request, TensorId tensor = TensorId{0});
 
-  // Little-endian bits of the element `index` (row-major in the global shape) of addend `addend`;
-  // size_bytes(dtype) of them, in the low bits. c64: real part low, imaginary part high.
+  // Little-endian bits of the element `index` (row-major in the global shape) of addend `addend`,
+  // in the low size_bytes(dtype) bytes. c64: real part low, imaginary part high.
   std::uint64_t source_bits(std::int64_t index, std::int64_t addend) const;
-  // True where values are moved unchanged: then destination bits are source bits.
+  // Whether values are moved unchanged: then destination bits are source bits.
   bool moves_only() const { return moves_only_; }
-  // Bits that a destination element must hold: the fold of `addends` (Request::addends_wanted),
+  // Bits that a destination element must have: the fold of `addends` (Request::addends_wanted),
   // divided. Computed from the integers behind the pattern, not by adding floats.
   std::uint64_t expected_bits(std::int64_t index, std::span<const std::int64_t> addends) const;
 
-  // Local shard of `layout`'s rank at `position`, dense row-major, holding addend `addend`. `bytes`
-  // has exactly its size.
+  // Fills the local shard of `layout`'s rank at `position`, dense row-major, with addend `addend`.
+  // `bytes` has exactly the shard's size.
   void fill(const Layout& layout, std::int32_t position, std::int64_t addend,
             std::span<std::byte> bytes) const;
   // Compares a finished destination shard with expected_bits, or with zeros where S->P(sum) leaves
-  // them, element by element; nothing where all agree.
+  // them, element by element; nothing if all agree.
   std::optional<PatternMismatch> check(const Layout& layout, std::int32_t position,
                                        std::span<const std::int64_t> addends,
                                        std::span<const std::byte> bytes) const;
@@ -82,8 +82,8 @@ class Pattern {
   void plan_divided_extreme();
   void plan_product(const FoldMeaning& fold);
 
-  // Calls visit(value) once, where value(index) gives the bits of one element as the unsigned type
-  // of the dtype's width.
+  // Calls visit(value) once; value(index) gives the bits of one element as the unsigned type of the
+  // dtype's width.
   template <class Visit>
   void visit_values(std::int64_t addend, Visit&& visit) const;
   template <class Visit>
@@ -92,7 +92,8 @@ class Pattern {
   void visit_sum(std::int64_t addend, Visit&& visit) const;
   template <class Visit>
   void visit_product(std::int64_t addend, Visit&& visit) const;
-  // expected_bits of elements first .. first + count - 1, from origin_ on, at most a chunk of them.
+  // expected_bits of elements first .. first + count - 1, which count from origin_; at most one
+  // chunk of them.
   void expect_row(std::int64_t first, std::int64_t count, std::span<const std::int64_t> addends,
                   std::uint64_t* out) const;
   void expect_sums(std::int64_t first, std::int64_t count, std::span<const std::int64_t> addends,
@@ -101,7 +102,7 @@ class Pattern {
                        std::span<const std::int64_t> addends, std::uint64_t* out) const;
   std::uint64_t expected_product(std::int64_t index, std::span<const std::int64_t> addends) const;
 
-  std::int64_t origin_;  // added to the global index, where values are worked out
+  std::int64_t origin_;  // added to the global index of every value
   DType dtype_;
   bool moves_only_;
   ReduceOp op_;
@@ -109,9 +110,9 @@ class Pattern {
   std::int64_t divisor_ = 1;
   std::int64_t unit_ = 1;     // FloatSum: odd part of the divisor
   std::int64_t largest_ = 0;  // FloatSum: largest |k|. FloatProduct: largest |e|
-  std::int64_t spacing_ = 1;  // an addend is non-zero (sum), has a power (product) where (addend +
-                              // a mix of the index) is a multiple of this; 0: nowhere
-  std::int64_t addends_ = 1;  // of the request, in all
+  std::int64_t spacing_ = 1;  // an addend is non-zero (sum) or has a power (product) if (addend + a
+                              // mix of the index) is a multiple of this; 0: none is
+  std::int64_t addends_ = 1;  // number of addends of the request
   ZeroAxes zero_axes_;
 };
 

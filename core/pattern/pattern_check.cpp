@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a destination element must hold, worked out from the integers, exponents and bit patterns
-// behind the addends. No floating operation of the store is repeated here: a sum is added as
-// integers and rounded never (the pattern leaves nothing to round), minimum and maximum compare bit
-// patterns as integers.
+// Computes what a destination element must hold from the integers, exponents and bit patterns
+// behind the addends. It repeats no floating-point operation of the store: sums are added as
+// integers and never rounded (the pattern leaves nothing to round), and minima and maxima compare
+// bit patterns as integers.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kChunk = 256;
 
-// Maps bits to unsigned integers of the same order, and back.
+// Maps bits to unsigned integers in the same order, and back.
 struct OrderKey {
   std::uint64_t sign;
   enum class Kind : std::uint8_t { Unsigned, Signed, Float } kind;
@@ -70,8 +70,8 @@ std::uint64_t combine(ReduceOp op, std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-// Rows are worked out in chunks, addend by addend, so that what depends on the addend alone is done
-// once per chunk.
+// Rows are computed in chunks, addend by addend, so that work that depends on the addend alone is
+// done once per chunk.
 void Pattern::expect_sums(std::int64_t first, std::int64_t count,
                           std::span<const std::int64_t> addends, std::uint64_t* out) const {
   std::array<std::int64_t, kChunk> real{}, imaginary{};
@@ -128,7 +128,8 @@ std::uint64_t Pattern::expected_product(std::int64_t index,
   }
 }
 
-// Integers, bits, minima and maxima: combined as unsigned integers of 64 bits and cut to the width.
+// Integers, bits, minima and maxima: combined as 64-bit unsigned integers and truncated to the
+// width.
 void Pattern::expect_integers(std::int64_t first, std::int64_t count,
                               std::span<const std::int64_t> addends, std::uint64_t* out) const {
   OrderKey order(dtype_);

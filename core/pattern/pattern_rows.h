@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A shard's elements as rows of consecutive global indices, in local row-major order. Inner dims
-// that the rank holds whole belong to the row, so that most shards are few long rows. Where zero
-// axes leave a rank zeros, its runs are cut into those that have values and those that do not.
+// that the rank holds whole belong to the row, so that most shards are a few long rows. If zero
+// axes leave a rank zeros, its runs are split into those with values and those without.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace reshard {
 template <class Row>
 class ShardRows {
  public:
-  // row(first_global_index, count, has_values) is called for consecutive pieces of the shard; all
-  // have values where `zero_axes` is null.
+  // Calls row(first_global_index, count, has_values) for consecutive pieces of the shard; all have
+  // values if `zero_axes` is null.
   ShardRows(const Layout& layout, std::int32_t position, const ZeroAxes* zero_axes, Row& row)
       : row_(row), dims_(layout.dims()) {
     std::int64_t stride = 1;
@@ -50,7 +50,7 @@ class ShardRows {
     bool has_values;
   };
 
-  // `own` where the share meets it and where it does not.
+  // Splits `own` into what is in the share and what is not.
   static std::vector<ShareRun> cut(Runs own, Runs share) {
     std::vector<ShareRun> out;
     auto at = share.begin();

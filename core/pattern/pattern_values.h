@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bits of one element, shared by the two halves of Pattern (filling, checking). Everything is
-// inlined into a loop over a row, so that an element costs about as much as its mix.
+// The bits of one element, for both halves of Pattern (filling and checking). Everything is inlined
+// into a loop over a row, so that an element costs about as much as its mix.
 #pragma once
 
 #include <bit>
@@ -26,8 +26,8 @@ inline std::int64_t below(std::uint64_t mixed, std::int64_t n) {
   return static_cast<std::int64_t>((mixed >> 32) * static_cast<std::uint64_t>(n) >> 32);
 }
 
-// Cuts to a float format: where all bits of `kSpecial` are set (infinity, NaN) the top exponent bit
-// is cleared. kSpecial 0 with kFlip 0: integers.
+// Truncates to a float format; if all bits of `kSpecial` are set (infinity, NaN), clears the top
+// exponent bit. kSpecial 0 with kFlip 0: integers.
 template <class U, std::uint64_t kSpecial, std::uint64_t kFlip>
 inline U finite(std::uint64_t bits) {
   U out = static_cast<U>(bits);
@@ -59,7 +59,7 @@ inline std::uint16_t brain_bits(float value) {
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
 }
 
-// Where a float format keeps its fields.
+// The bit fields of a float format.
 template <class U, int kSignificand, int kBias>
 struct FloatFields {
   using Bits = U;
@@ -76,8 +76,8 @@ using F32Fields = FloatFields<std::uint32_t, 23, 127>;
 using F16Fields = FloatFields<std::uint16_t, 10, 15>;
 using BF16Fields = FloatFields<std::uint16_t, 7, 127>;
 
-// One addend of a product: (negative, 2^exponent, significand where it is the element's one full
-// one).
+// One addend of a product: sign, 2^exponent, and a significand if it is the element's only full
+// one.
 struct ProductTerm {
   std::uint64_t mixed;
   std::int64_t exponent;
@@ -95,14 +95,14 @@ inline std::uint64_t complex_product_bits(const ProductTerm& term) {
   return imaginary << 32 | product_bits<F32Fields>(term);
 }
 
-// Whether an addend of a sum is non-zero, of a product has a power: one in `spacing` is, a
+// Whether an addend is non-zero (sum) or has a power (product): one in `spacing` is chosen, a
 // different one for each element.
 inline bool chosen(std::int64_t index, std::int64_t addend, std::int64_t spacing) {
   if (spacing <= 1) return spacing == 1;
   return (addend + below(mix_of(static_cast<std::uint64_t>(index)), spacing)) % spacing == 0;
 }
 
-// The integers behind a sum; c64 takes the imaginary part's from the low half of the mix.
+// The integers behind a sum; for c64 the imaginary part's come from the low half of the mix.
 struct SumTerms {
   std::int64_t addend, largest, spacing;
   std::uint64_t salt;
@@ -125,7 +125,7 @@ inline ProductTerm product_term(std::int64_t index, std::int64_t addend, std::in
   return {own, exponent, below(mix_of(~static_cast<std::uint64_t>(index)), addends) == addend};
 }
 
-// visit(index -> bits) with raw(index) cut to the dtype.
+// Calls visit with a function from an index to raw(index), truncated to the dtype.
 template <bool kNoNegativeZero, class Raw, class Visit>
 void visit_cut(DType dtype, Raw raw, Visit&& visit) {
   auto as = [&]<class U, std::uint64_t kSpecial, std::uint64_t kFlip>() {

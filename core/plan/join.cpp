@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Joining renumbers: slots by rank, buffers with the sources and destinations of all tensors in
-// front, steps in the order of the plans. Boxes get leading dims of extent 1 where a plan has
-// fewer dims than the whole.
+// Joins plans by renumbering: slots by rank, buffers with the sources and destinations of all
+// tensors first, steps in the order of the plans. Boxes get leading dims of extent 1 if their plan
+// has fewer dims than the joined one.
 #include <algorithm>
 
 #include "core/base/errors.h"
@@ -108,7 +108,7 @@ class Joiner {
   const Plan& from_;
   Plan& into_;
   std::vector<Slot> slots_;        // of `into`, by slot of `from`
-  std::vector<BufferId> buffers_;  // likewise
+  std::vector<BufferId> buffers_;  // of `into`, by buffer of `from`
   std::int32_t first_step_;
 };
 

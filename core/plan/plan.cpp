@@ -55,7 +55,7 @@ std::vector<Rank> ranks_of(const std::vector<Request>& requests) {
   return out;
 }
 
-// An initializer list would copy it.
+// An initializer list would copy the request.
 std::vector<Request> only(Request&& request) {
   std::vector<Request> out;
   out.push_back(std::move(request));

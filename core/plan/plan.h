@@ -2,23 +2,23 @@
 // The plan: everything that planners decide and everything that proof, store, engine and backends
 // need, as plain data.
 //
-// Tensors. A plan redistributes one tensor or several, each with a request of its own (dtype,
-// shape, meshes, placements). All boxes of a plan have the same dims: those of its tensor with
-// most, at least 1; a tensor of fewer has leading dims of extent 1, so a 0-d tensor is one of
-// shape (1). Ranks are those of all tensors.
+// Tensors. A plan redistributes one tensor or several, each with its own request (dtype, shape,
+// meshes, placements). All boxes of a plan have the same number of dims: that of the tensor with
+// the most, at least 1. A tensor with fewer has leading dims of extent 1, so a 0-d tensor has shape
+// (1). The ranks are those of all tensors.
 //
-// Buffers. Each belongs to a tensor, whose dtype its elements have: first source and destination of
-// every tensor in turn, so that 0 and 1 are those of the first, then temporaries. Each has a local
-// shape per rank (none where the rank does not have it), dense row-major. Every element of a buffer
-// is written at most once (a source: never), so the only hazard is to read before the write. What
-// is moved or folded stays within its tensor.
+// Buffers. Each belongs to a tensor and has its dtype. Source and destination of every tensor come
+// first, in turn, so that 0 and 1 are those of the first tensor; then the temporaries. A buffer has
+// a local shape per rank (none if the rank does not have it), dense row-major. Every element of a
+// buffer is written at most once (of a source: never), so the only hazard is a read before the
+// write. Data is moved and folded only within its tensor.
 //
 // Steps. A step is one phase over many ranks; a rank's *part* of it is what names that rank.
 // Running the steps one by one in listed order is correct. Dependencies hold per rank: a rank
-// starts its part when its own parts of all steps in `after` are done (a step in which it has no
-// part is passed over). `after` names earlier steps only, ascending.
+// starts its part when its own parts of all steps in `after` are done (steps in which it has no
+// part do not count). `after` names only earlier steps, ascending.
 //
-// Boxes. A move carries a box of one buffer to a box of equal extents in another, both in local
+// Boxes. A move copies a box of one buffer to a box of equal extents in another, both in local
 // coordinates. Ranks are written as slots: positions in Plan::ranks. 10^6 messages of one 2-d box
 // pair take 72 MB.
 #pragma once
@@ -34,16 +34,16 @@
 
 namespace reshard {
 
-// Of the first tensor, in most plans the only one.
+// The buffers of the first tensor, in most plans the only one.
 inline constexpr BufferId kSourceBuffer{0};
 inline constexpr BufferId kDestinationBuffer{1};
 
 enum class BufferRole : std::uint8_t { Source, Destination, Temporary };
 
-// Local shapes per slot, flat.
+// A buffer's local shape per slot, in one flat array.
 class Buffer {
  public:
-  // No rank has it yet.
+  // At first no rank has it.
   Buffer(BufferRole role, TensorId tensor, int dims, std::size_t slots)
       : role_(role), tensor_(tensor), dims_(dims), extents_(slots * to_index(dims), -1) {}
 
@@ -60,7 +60,7 @@ class Buffer {
   void set_shape(Slot slot, const Shape& shape) {
     for (int d = 0; d < dims_; ++d) extents_[at(slot) + to_index(d)] = shape[d];
   }
-  // 0 where the slot does not have the buffer.
+  // 0 if the slot does not have the buffer.
   std::int64_t elements(Slot slot) const { return exists(slot) ? element_count(shape(slot)) : 0; }
   friend bool operator==(const Buffer&, const Buffer&) = default;
 
@@ -73,7 +73,8 @@ class Buffer {
   std::vector<std::int64_t> extents_;
 };
 
-// A box of `source` at source_lo becomes the box of `destination` at destination_lo; extents > 0.
+// Copies the box of `source` at source_lo to the box of `destination` at destination_lo. Extents >
+// 0.
 struct Move {
   BufferId source, destination;
   DimVector source_lo, destination_lo, extents;
@@ -83,7 +84,7 @@ struct Move {
   friend bool operator==(const Move&, const Move&) = default;
 };
 
-// Many moves, packed: 8 bytes + 24 per dim each.
+// Many moves in compact form: 8 bytes each, and 24 per dim.
 class MoveList {
  public:
   MoveList() : MoveList(1) {}
@@ -117,14 +118,14 @@ struct MoveRange {
   friend bool operator==(const MoveRange&, const MoveRange&) = default;
 };
 
-// visit(move) for the moves of a range, in order.
+// Calls visit(move) for the moves of a range, in order.
 template <class Visit>
 void for_each_move(const MoveList& moves, MoveRange range, Visit&& visit) {
   for (std::size_t i = range.first; i < std::size_t{range.first} + range.count; ++i)
     visit(moves[i]);
 }
 
-// Local copies. Parts ascend by slot; several moves of one slot are one part.
+// Local copies. Parts ascend by slot; all moves of one slot are one part.
 struct CopyStep {
   struct SlotMoves {
     Slot slot;
@@ -143,8 +144,8 @@ struct CopyStep {
   }
 };
 
-// Boxes set to zero: padding that a collective ships and nobody uses, and what S->P(sum) leaves to
-// other ranks. Parts ascend by slot; a slot may have several.
+// Boxes to set to zero: padding that a collective sends and nobody uses, and what S->P(sum) leaves
+// to other ranks. Parts ascend by slot; a slot can have several.
 struct FillStep {
   struct SlotFill {
     Slot slot;
@@ -164,8 +165,8 @@ struct FillStep {
 };
 
 // Point-to-point messages, all in flight at once. Ascending by (source, destination), at most one
-// per pair, never to oneself, never empty. A message is all of its moves, in order; the executor
-// packs.
+// per pair, never from a rank to itself, never empty. A message is all of its moves, in order; the
+// executor packs them.
 struct ExchangeStep {
   struct Message {
     Slot source, destination;
@@ -190,9 +191,10 @@ struct ExchangeStep {
 enum class CollectiveKind : std::uint8_t { AllGather, ReduceScatter, AllReduce, AllToAll };
 std::string_view text(CollectiveKind kind);
 
-// Operands. A group's input is one box of each member's `input` buffer, its output one of each
-// member's `output`; both at the same local coordinates on all members, by default the whole
-// buffer. Block i of an operand is its i-th n-th along `*_dim`, before which all its extents are 1.
+// Operands. A group's input is one box of each member's `input` buffer, its output one box of each
+// member's `output`; both are at the same local coordinates on all members, by default the whole
+// buffer. Block i of an operand is the i-th of n equal parts along `*_dim`; all dims before that
+// have extent 1.
 //
 // Meaning, for a group g_0 .. g_{n-1}, in the order written:
 //   all_gather      output of each member: block i = input of g_i
@@ -200,18 +202,18 @@ std::string_view text(CollectiveKind kind);
 //   all_reduce      output of each = fold over j in order of g_j's input
 //   all_to_all      output of g_i: block j = block i of g_j's input
 // A fold is a left fold, rounded to the dtype after each operation, then divided by `divisor`
-// (once, where > 1). Within a group all inputs have one shape and all outputs have one shape;
-// groups are disjoint, of equal size n >= 2, and hold at least one element.
+// (once, if > 1). Within a group all inputs have one shape and all outputs have one shape; groups
+// are disjoint, of equal size n >= 2, and have at least one element.
 struct CollectiveStep {
   CollectiveKind kind;
   ReduceOp op = ReduceOp::Sum;  // reducing kinds; never Avg
   std::int64_t divisor = 1;     // reducing kinds
   BufferId input, output;
-  int input_dim = 0;   // dim along which the input's blocks lie (reduce_scatter, all_to_all)
-  int output_dim = 0;  // dim along which the output's blocks lie (all_gather, all_to_all)
+  int input_dim = 0;   // dim along which the input has its blocks (reduce_scatter, all_to_all)
+  int output_dim = 0;  // dim along which the output has its blocks (all_gather, all_to_all)
   std::int32_t group_size = 0;
   std::vector<Slot> members = {};  // group after group
-  // Operands by group; both empty where they are whole buffers.
+  // Operands by group; both empty if they are whole buffers.
   std::vector<Box> input_boxes = {}, output_boxes = {};
   std::span<const Slot> group(std::size_t g) const {
     return std::span(members).subspan(g * to_index(group_size), to_index(group_size));
@@ -227,9 +229,9 @@ struct CollectiveStep {
   }
 };
 
-// destination box = (operand 0 op operand 1 op ...) / divisor, all boxes of the same extents on one
-// rank. Parts ascend by slot; a slot may have several. One operand and a divisor is how R becomes
-// P(sum).
+// destination box = (operand 0 op operand 1 op ...) / divisor; all boxes have the same extents and
+// are on one rank. Parts ascend by slot; a slot can have several. R becomes P(sum) by one operand
+// and a divisor.
 struct ReduceStep {
   struct Operand {
     BufferId buffer;
@@ -262,7 +264,7 @@ using StepBody = std::variant<CopyStep, FillStep, ExchangeStep, CollectiveStep, 
 struct Step {
   StepBody body;
   std::vector<StepId> after;  // ascending, all earlier
-  // Mesh axes the step works along, for reports; empty where it is none in particular.
+  // Mesh axes along which the step works, for reports; empty if none in particular.
   std::vector<int> axes;
   friend bool operator==(const Step&, const Step&) = default;
 };
@@ -274,7 +276,7 @@ struct Plan {
   IndexVector<BufferId, Buffer> buffers;
   IndexVector<StepId, Step> steps;
 
-  // A plan with source and destination buffers shaped after the requests and no steps.
+  // A plan without steps; its source and destination buffers have the shapes of the requests.
   Plan(Request request, std::string planner);
   Plan(std::vector<Request> requests, std::string planner);
 
@@ -286,11 +288,11 @@ struct Plan {
   Buffer& buffer(BufferId id) { return buffers[id]; }
   const Request& request(TensorId tensor) const { return tensors[tensor]; }
   const Request& request(BufferId id) const { return request(buffer(id).tensor()); }
-  // Of the only tensor; a CheckFailure where there are several.
+  // The only tensor's request; CheckFailure if there are several.
   const Request& request() const;
   DType dtype(BufferId id) const { return request(id).dtype(); }
   std::int64_t element_bytes(BufferId id) const { return size_bytes(dtype(id)); }
-  // Of the slot's part; 0 where it does not have the buffer.
+  // Bytes of the buffer on this slot; 0 if it does not have the buffer.
   std::int64_t buffer_bytes(BufferId id, Slot slot) const {
     return buffer(id).elements(slot) * element_bytes(id);
   }
@@ -304,9 +306,9 @@ void for_each_tensor(const IndexVector<TensorId, Request>& tensors, Visit&& visi
   for (std::size_t t = 0; t < tensors.size(); ++t) visit(static_cast<TensorId>(t), tensors[t]);
 }
 
-// Request::text of every tensor, "; " between them.
+// Request::text of every tensor, with "; " between them.
 std::string requests_text(const Plan& plan);
-// Request::text of one; where there are several, "tensor 1, f32[..] ..".
+// Request::text of one tensor; if there are several, "tensor 1, f32[..] ..".
 std::string tensor_text(const IndexVector<TensorId, Request>& tensors, TensorId tensor);
 
 inline constexpr BufferId source_of(TensorId tensor) {
@@ -316,24 +318,25 @@ inline constexpr BufferId destination_of(TensorId tensor) {
   return BufferId{2 * static_cast<std::int32_t>(tensor) + 1};
 }
 
-// The shape in which a tensor is planned among tensors of up to `dims` dims: leading extents of 1.
+// The shape in which a tensor is planned among tensors of up to `dims` dims: with leading extents
+// of 1.
 Shape plan_shape(const Shape& shape, int dims);
-// Alone: (1) for 0-d, else itself.
+// The same if it is planned alone: (1) for 0-d, else unchanged.
 inline Shape plan_shape(const Shape& shape) {
   return plan_shape(shape, shape.size() == 0 ? 1 : shape.size());
 }
 
-// One plan of all the tensors of several, which stay independent: the steps of the first, then
-// those of the second and so on. At least one plan.
+// One plan for all the tensors of several plans, which stay independent: the steps of the first,
+// then those of the second and so on. At least one plan.
 Plan join(const std::vector<Plan>& plans);
 
-// What a collective's group reads and writes, on each of its members.
+// The boxes that a collective's group reads and writes on each of its members.
 Box input_of(const Plan& plan, const CollectiveStep& step, std::size_t group);
 Box output_of(const Plan& plan, const CollectiveStep& step, std::size_t group);
 // Block i of n of an operand, along `dim`.
 Box block_of(const Box& operand, int dim, std::int64_t i, std::int64_t n);
 
-// What the step says of itself where it is a collective, else null.
+// The body of a collective step; null for all other kinds.
 inline const CollectiveStep* collective_of(const Step& step) {
   return std::get_if<CollectiveStep>(&step.body);
 }
@@ -343,12 +346,12 @@ inline std::string_view kind_text(const Step& step) {
   return std::visit([](const auto& body) { return body.kind_text(); }, step.body);
 }
 
-// Nothing is named, on no rank.
+// Whether no rank has a part in it.
 inline bool is_empty(const StepBody& body) {
   return std::visit([](const auto& of_kind) { return of_kind.is_empty(); }, body);
 }
 
-// Calls visit(slot) for every slot that the step names, in no particular order, some more than
+// Calls visit(slot) for every slot that the step names, in no particular order, for some more than
 // once.
 template <class Visit>
 void for_each_slot(const Step& step, Visit&& visit) {

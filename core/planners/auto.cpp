@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes every other planner's plan, times each on the actual topology, and takes the best that fits
-// the memory limit. Which plan is best depends on sizes and links in ways no rule of thumb gets
-// right, and timing a plan costs far less than running it.
+// the memory limit. Which plan is best depends on sizes and links in ways that no rule of thumb
+// captures, and timing a plan costs far less than running it.
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -23,7 +23,8 @@ struct ConsideredPlan {
   Explanation explanation;
   PlanFindings found = {};  // no time: over the memory limit
   std::int64_t first_use_ps = 0;
-  // An earlier one with the same plan: this one is never taken, and its plan is let go.
+  // An earlier candidate with the same plan: then this one is never taken, and its plan is
+  // discarded.
   const ConsideredPlan* like = nullptr;
 
   std::int64_t peak_bytes() const { return found.bytes->peak_max; }
@@ -31,7 +32,7 @@ struct ConsideredPlan {
   auto cost() const { return std::pair(total_ps(), peak_bytes()); }
 };
 
-// What planners made, and what those said that did not.
+// The plans that planners made, and why the others refused.
 struct Refusal {
   std::string_view planner;
   std::string why;
@@ -43,7 +44,7 @@ struct Candidates {
 
 Candidates candidates_of(const Request& request, const PlannerInput& input) {
   Candidates out;
-  out.made.reserve(planners().size());  // they are pointed at
+  out.made.reserve(planners().size());  // there are pointers to its elements
   const Plan* p2p = nullptr;
   for (const PlannerRow& row : planners()) {
     if (row.make == plan_auto) continue;
@@ -68,7 +69,7 @@ Candidates candidates_of(const Request& request, const PlannerInput& input) {
       }
       if (row.make == plan_p2p) p2p = is_new ? &made.plan : &like->plan;
     } catch (const InputError& error) {
-      // This planner does not do such requests; the others may.
+      // This planner does not support the request; others may.
       out.refusals.push_back({row.name, error.what()});
     }
   }
@@ -81,8 +82,8 @@ Candidates candidates_of(const Request& request, const PlannerInput& input) {
   return out;
 }
 
-// What takes longer than the best so far need not be timed to its end, where nobody asks for the
-// time.
+// A plan that is slower than the best so far need not be timed to its end, unless its time is to be
+// explained.
 void find_out(ConsideredPlan& own, std::span<ConsideredPlan* const> before,
               const PlannerInput& input) {
   std::int64_t limit_ps = kNoTimeLimit;
@@ -98,7 +99,7 @@ void find_out(ConsideredPlan& own, std::span<ConsideredPlan* const> before,
     own.found.timing = input.plan_time(own.plan, *input.topology, limit_ps);
 }
 
-// Planners may agree on a plan; then it is counted and timed once. p2p's first: it is often the
+// A plan that several planners make is counted and timed once. p2p's comes first: it is often the
 // fastest, and never slow to time.
 void find_out_all(std::vector<ConsideredPlan>& candidates, const PlannerInput& input) {
   std::vector<ConsideredPlan*> order;
@@ -118,7 +119,7 @@ void find_out_all(std::vector<ConsideredPlan>& candidates, const PlannerInput& i
   }
 }
 
-// In the order of the registry, whoever made a plan and whoever refused.
+// Adds all planners, those that made a plan and those that refused, in the order of the registry.
 void add_alternatives(const Candidates& candidates, const ConsideredPlan& best, Explanation& out) {
   for (const PlannerRow& row : planners()) {
     for (const ConsideredPlan& own : candidates.made)
@@ -165,7 +166,7 @@ Plan plan_auto(const Request& request, const PlannerInput& input) {
   std::vector<ConsideredPlan>& candidates = found.made;
   find_out_all(candidates, input);
   ConsideredPlan* best = nullptr;
-  // The first of equals stands first in the registry.
+  // Of equal plans the first in the registry is taken.
   for (ConsideredPlan& candidate : candidates)
     if (candidate.found.timing && (best == nullptr || candidate.cost() < best->cost()))
       best = &candidate;

@@ -33,7 +33,7 @@ Change change_of(const Placement& from, const Placement& to) {
   return to.is_shard_like() ? Change::ReduceScatter : Change::AllReduce;
 }
 
-// What a transition amounts to on the axes that have more than one rank.
+// What a transition does along the axes that have more than one rank.
 struct Work {
   Change change = Change::Relabel;
   std::vector<int> axes;
@@ -52,8 +52,8 @@ Work work_of(const Layout& before, const Transition& transition) {
                   "a transition must change all of its axes in one way");
     work.change = change;
     work.axes.push_back(axis);
-    // Addends of an average are made by copying and folded by sum and division; those of a sum are
-    // made by division.
+    // Addends of an average are made by copying, and folded by summing and dividing; those of a sum
+    // are made by dividing.
     if (from.is_partial()) {
       work.op = from.op == ReduceOp::Avg ? ReduceOp::Sum : from.op;
       if (from.op == ReduceOp::Avg) work.divisor *= size;
@@ -94,7 +94,7 @@ class Emitter {
     }
   }
 
-  // `last`: the result belongs into the destination buffer.
+  // `last`: the result goes to the destination buffer.
   void apply(const Transition& transition, const Work& work, bool last) {
     Located after(transition.next);
     if (work.change != Change::Relabel) {
@@ -142,7 +142,7 @@ class Emitter {
       f(static_cast<Slot>(slot), position_of_slot_[slot]);
   }
 
-  // Adds what `append` appends to the moves as the part of `slot`.
+  // Adds the moves that `append` appends as the part of `slot`.
   template <class F>
   static void add_copies(CopyStep& copy, Slot slot, F&& append) {
     auto first = static_cast<std::uint32_t>(copy.moves.size());
@@ -151,7 +151,7 @@ class Emitter {
     if (count > 0) copy.parts.push_back({slot, {first, count}});
   }
 
-  // Adds the step unless it has no part; the writers of what it writes, then.
+  // Adds the step unless it has no part. Returns the steps that write its output.
   std::vector<StepId> add(StepBody body, std::vector<StepId> after, const std::vector<int>& axes,
                           std::string_view why) {
     if (is_empty(body)) return {};
@@ -335,7 +335,7 @@ class Emitter {
   Plan plan_;
   Explanation* explanation_;
   const Mesh& mesh_;
-  Located before_;  // what lies in current_
+  Located before_;  // the layout of current_
   BufferId current_ = kSourceBuffer;
   std::vector<StepId> writers_;  // the steps that wrote current_
   std::vector<Slot> slot_of_position_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From "the tensor lies like A" to "like B" on one mesh by a list of transitions, each at most one
-// collective: the steps that do it, worked out from index sets alone (blocks.h), so that uneven,
-// nested, strided and empty shards need no cases of their own. Shared by the planners that use
-// collectives.
+// Turns a list of transitions on one mesh, each at most one collective, into the steps that take a
+// tensor from its source layout to its destination layout. Steps are computed from index sets alone
+// (blocks.h), so that uneven, nested, strided and empty shards need no special cases. Shared by the
+// planners that use collectives.
 //
-// A *transition* changes the placements of one or several axes; its group is the set of ranks that
-// differ only along those axes, in row-major order. Over every axis of size above 1 it has exactly
-// one of these shapes:
+// A *transition* changes the placements of one or several axes; its groups are the ranks that
+// differ only along those axes, in row-major order. Along all its axes of size above 1 it makes the
+// same one of these changes:
 //
 //   shard-like -> R           all_gather
 //   R -> shard-like           local copies
@@ -17,8 +17,8 @@
 //   S(d) -> P(sum)            local copies of what a rank holds, zeros for the rest
 //
 // avg folds like sum and divides by the axis size. Axes of size 1 are relabelled. Every transition
-// has a buffer of its own; the last one that moves anything writes into the destination. Steps
-// depend on the steps that wrote what they read, and on nothing else.
+// has its own buffer; the last one that moves anything writes to the destination. Steps depend on
+// the steps that wrote what they read, and on nothing else.
 #pragma once
 
 #include <string>
@@ -31,11 +31,12 @@ namespace reshard {
 struct Transition {
   std::vector<int> axes;  // ascending; all others have the same placement in `next` as before
   Layout next;
-  std::string why;  // recorded against the step that does it
+  std::string why;  // recorded for the step that does it
 };
 
-// The request must have one mesh, and the last transition must end in its destination layout. A
-// transition must be possible by its collective: what a member needs must be held within its group.
+// The request must have one mesh, and the last transition must end in its destination layout. Every
+// transition must be possible with its collective: what a member needs must be held within its
+// group.
 Plan emit_plan(const Request& request, std::string planner,
                const std::vector<Transition>& transitions, Explanation* explanation);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PyTorch's other planner: the steps of least cost by its own model (min_cost.h), consecutive ones
-// joined to one collective over several axes (merge.h). PyTorch runs it for shard orders and for
-// _StridedShard that stands for one; AutoParallel runs it always.
+// PyTorch's other planner: the steps of least cost by its own model (core/torch/min_cost.cpp), with
+// consecutive ones joined to one collective over several axes (core/torch/merge.h). PyTorch uses it
+// for shard orders and for a _StridedShard that represents one; AutoParallel always uses it.
 //
-// It is right also where PyTorch is not. Where a strided shard is not quite the shard order that
-// PyTorch takes it for, and where it stands for no order at all, the steps are those of the greedy
-// walk. And where PyTorch would make other addends of a sum than the request asks for, the search
-// is made again without the steps that do so.
+// Its plans are right even if PyTorch's are not. If a strided shard is not quite the shard order
+// that PyTorch takes it for, or represents no order at all, the steps are those of the greedy
+// planner. And if PyTorch would make other addends of a sum than the request wants, the search is
+// repeated without the steps that do so.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -20,9 +20,9 @@
 namespace reshard {
 namespace {
 
-// What to do, and by how many steps at a time.
+// The steps, and how many of them are joined at a time.
 struct Steps {
-  Layout source;  // in whose words the steps are
+  Layout source;  // with the placements that the steps start from
   std::vector<TorchStep> steps;
   std::vector<std::size_t> joined;
 };
@@ -62,8 +62,8 @@ Steps least_steps(const Request& request, std::int32_t devices_per_host, Explana
   return {std::move(ordered->source), std::move(steps), std::move(joined)};
 }
 
-// "axis 1: S(0) -> R", "axes 0, 1: P(sum) -> R"; where sum and avg are joined "axes 0: P(sum) -> R,
-// 1: P(avg) -> R".
+// "axis 1: S(0) -> R", "axes 0, 1: P(sum) -> R"; if sum and avg are joined "axes 0: P(sum) -> R, 1:
+// P(avg) -> R".
 std::string change_text(std::span<const TorchStep> steps) {
   const TorchStep& first = steps[0];
   if (steps.size() == 1)
@@ -105,7 +105,7 @@ std::vector<Transition> transitions_of(const Request& request, const Steps& all,
     if (at < all.steps.size()) next.next = state.layout_like(request.source());
     out.push_back(std::move(next));
   }
-  // What is the same under two names.
+  // Source and destination are the same under two names.
   if (out.empty() && request.source() != request.destination())
     out.push_back({{}, request.destination(), "a shard order under another name"});
   return out;

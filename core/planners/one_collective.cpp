@@ -11,14 +11,14 @@
 namespace reshard {
 namespace {
 
-// What an axis needs of the collective.
+// What an axis needs from the collective.
 enum class Need : std::uint8_t { Gather, Reduce, ReduceScatter, Exchange };
 
 // How the axes of more than one rank change.
 struct Changes {
   std::vector<int> communicating, cut, divided;  // ascending; cut: R -> shard-like, divided: R -> P
   std::vector<Need> needs;                       // of `communicating`
-  bool adjacent = true;  // whether no axis of several ranks lies between the communicating ones
+  bool adjacent = true;  // no axis of several ranks is between the communicating ones
 };
 
 Changes changes_of(const Request& request) {
@@ -62,7 +62,7 @@ bool holds_all(const Located& outer, const Located& inner) {
   return true;
 }
 
-// Elements that the ranks at two positions share.
+// The number of elements that the ranks at two positions share.
 std::int64_t shared_elements(const Located& a, std::int32_t a_position, const Located& b,
                              std::int32_t b_position) {
   std::int64_t count = 1;
@@ -76,8 +76,9 @@ std::int64_t elements(const Located& a, std::int32_t position) {
   return box_of(shape).empty() ? 0 : element_count(shape);
 }
 
-// Whether all that each member needs is held, disjointly, by the members of its group. Shards along
-// sharded axes are disjoint, so counting is enough. `alike`: all members of a group need the same.
+// Whether everything that each member needs is held, without overlap, by the members of its group.
+// Shards along sharded axes are disjoint, so counting is enough. `alike`: all members of a group
+// need the same.
 bool groups_hold_all(const std::vector<int>& axes, const Located& before, const Located& after,
                      bool alike) {
   RankGroups groups(before.layout().mesh(), axes);
@@ -100,8 +101,8 @@ bool works(Need need, const std::vector<int>& axes, const Located& before, const
     case Need::ReduceScatter:
       return holds_all(before, after);
     case Need::Gather:
-      // Each member's shard must survive whole: then the members together hold what one of them
-      // gets, which is the same for all.
+      // Each member's shard must stay whole: then the members together hold what one of them gets,
+      // which is the same for all.
       return holds_all(after, before) && groups_hold_all(axes, before, after, true);
     case Need::Exchange:
       return groups_hold_all(axes, before, after, false);
@@ -109,7 +110,7 @@ bool works(Need need, const std::vector<int>& axes, const Located& before, const
   return false;
 }
 
-// The transitions of one request, written down one after the other.
+// Collects the transitions of one request.
 class Sequence {
  public:
   Sequence(const Request& request, bool explain) : request_(request), explain_(explain) {}
@@ -119,8 +120,8 @@ class Sequence {
       out_.push_back({axes, next.layout_like(request_.source()),
                       explain_ ? why_text(axes, why) : std::string()});
   }
-  // Ends in the destination's own words, which may differ from what was reached on axes of size 1
-  // and for shards that are equal under two names.
+  // Ends with the destination's own placements, which can differ from those reached on axes of size
+  // 1 and for shards that are equal under two names.
   std::vector<Transition> end() {
     out_.push_back({{}, request_.destination(), "what every rank holds now is the destination"});
     return std::move(out_);
@@ -149,8 +150,8 @@ void take_back(PlacementState& state, const std::vector<int>& axes) {
   for (int axis : axes) state.place(axis, Placement::replicate());
 }
 
-// Local steps alone, where every rank holds what it needs. Placements of sharded axes may change
-// their names only.
+// Local steps alone, if every rank holds what it needs. Placements of sharded axes can change only
+// their names.
 std::optional<std::vector<Transition>> local_steps(const Request& request, const Changes& changes,
                                                    bool explain) {
   if (std::any_of(changes.needs.begin(), changes.needs.end(),
@@ -180,7 +181,7 @@ std::optional<std::vector<Transition>> arranged(const Request& request, const Ch
 
   Sequence sequence(request, explain);
   PlacementState before(request.source()), after(request.destination());
-  // Cuts go onto the stacks in the order in which the destination has them.
+  // Axes are cut in the order of the destination's stacks.
   for (const std::vector<int>& stack : request.destination().stacks())
     for (int axis : stack)
       if (std::find(early.begin(), early.end(), axis) != early.end())
@@ -204,7 +205,7 @@ std::optional<std::vector<Transition>> arranged(const Request& request, const Ch
   return sequence.end();
 }
 
-// Why no arrangement can do; empty where one may.
+// Why no arrangement is possible; empty if one may be.
 std::string obstacle(const Request& request, const Changes& changes) {
   if (changes.communicating.empty())
     return "ranks need parts of shards that others hold, though no placement changes that way";

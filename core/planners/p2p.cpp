@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // p2p: direct exchange. Every destination rank gets each part of its shard from one rank that holds
-// it: itself where it can, else a replica on its node that has not sent its share, else the replica
+// it: itself if possible, else a replica on its node that has not sent its share, else the replica
 // that has sent least so far (ties: the lower position in the mesh). Destination ranks are served
-// by their positions, so that ranks may be called anything. Of the topology it knows the nodes
-// alone. The bytes received are the fewest possible (redistribution bound 2), and one message goes
-// from a rank to another, however many boxes it holds.
+// in the order of their positions, so that their numbers do not matter. Only the topology's nodes
+// are used. The bytes received are the fewest possible (least_volume_bytes in bounds.h), and there
+// is one message from a rank to another, however many boxes it has.
 //
-// Where S becomes P(sum) a rank gets its share of the source and fills the rest with zeros.
+// For S -> P(sum) a rank gets its share of the source and fills the rest with zeros.
 //
-// Work is linear in what comes out: per dim a table of which source pieces meet which destination
-// piece, and per destination rank the product of its rows.
+// The work is linear in the output: per dim a table of which source pieces overlap which
+// destination piece, and per destination rank the product of its rows.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ Senders::Senders(const Crossing& crossing, const Topology* topology)
   if (std::ranges::count(node_of_, node_of_.front()) == std::ssize(node_of_)) node_of_.clear();
 }
 
-// Until the first of the heap has sent what it says.
+// Updates entries until that of the first is current.
 void Senders::refresh(Heap& heap) const {
   while (heap.front().first != sent_[to_index(heap.front().second)]) {
     std::pop_heap(heap.begin(), heap.end(), std::greater<>());
@@ -84,7 +84,8 @@ std::optional<Slot> Senders::pick_near(std::int32_t base, std::int64_t elements,
 
 namespace {
 
-// Destination elements are single source elements, perhaps divided (R -> P(sum)).
+// Plans requests without folds: each destination element is one source element, perhaps divided for
+// R -> P(sum).
 class MovePlanner {
  public:
   MovePlanner(Crossing& crossing, const Topology* topology)
@@ -105,8 +106,8 @@ class MovePlanner {
   }
 
  private:
-  // What replicas on several nodes are asked for is counted first; then come receivers that have
-  // one on their own node, then the others.
+  // If replicas are on several nodes, the first pass counts what they are asked for; then receivers
+  // with a replica on their own node are served, then the others.
   enum class Pass : std::uint8_t { Count, Near, Rest, All };
 
   void serve_all(Pass pass) {
@@ -152,7 +153,7 @@ class MovePlanner {
         });
   }
 
-  // None where it is another pass's.
+  // Nothing if another pass serves it.
   std::optional<Slot> sender_of(std::int32_t base, std::int64_t volume, Slot receiver, Pass pass) {
     std::optional<Slot> out;
     switch (pass) {
@@ -210,7 +211,7 @@ class MovePlanner {
     remote_.add(sender, receiver, move);
   }
 
-  // Parts ascend by slot, and operands as they.
+  // Sorts the parts by slot, and the operands in the same order.
   void in_order(ReduceStep& divide) const {
     divide.divisor = divisor_;
     std::ranges::stable_sort(divide.parts, {}, &ReduceStep::SlotFold::slot);
@@ -251,7 +252,7 @@ class MovePlanner {
   std::int64_t divisor_;
   BufferId landing_{};
   ReduceStep divide_own_, divide_landed_;
-  std::vector<bool> served_;  // by what is asked of others, in order
+  std::vector<bool> served_;  // per part from another rank, in order
   std::size_t visited_ = 0;
 };
 

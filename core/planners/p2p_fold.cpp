@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// p2p with Partial sources. Every element has one owner. Phase 1 sends the owner the addends it
-// does not hold; the owner folds them, ascending by addend; phase 2 sends the result to the other
-// ranks that need it. With k addends and m needing ranks that is (k-1)+(m-1) receipts where the
-// owner holds an addend and needs the result, else k+m-1: the fewest.
+// p2p with Partial sources. Every element has one owner. Phase 1 sends the owner the addends that
+// it does not hold; the owner folds them, ascending by addend; phase 2 sends the result to the
+// other ranks that need it. With k addends and m needing ranks that is (k-1)+(m-1) receipts if the
+// owner holds an addend and needs the result, else k+m-1: the fewest possible.
 //
-// Of an item (items.h) all elements have the same holders and the same needing ranks. Owners are
-// the needing ranks that hold an addend; where none does, the holders if fewer results than addends
-// would have to travel (m <= k), else the needing ranks. The item is cut evenly among them, so that
+// All elements of an item (items.h) have the same holders and the same needing ranks. Owners are
+// the needing ranks that hold an addend; if none does, the holders if there are no more results
+// than addends (m <= k), else the needing ranks. The item is divided evenly among them, so that
 // folding and sending are spread.
 #include <algorithm>
 
@@ -29,7 +29,7 @@ class FoldPlanner {
         folds_(crossing.plan.slot_count()),
         temporaries_(crossing.plan.slot_count(), 0),
         places_(crossing.plan.slot_count(), 0) {
-    // A rank of both meshes stands where it does in the source's.
+    // A rank in both meshes has its place in the source's.
     std::int32_t place = static_cast<std::int32_t>(crossing.source_slot.size());
     for (Slot slot : crossing.destination_slot) places_[to_index(slot)] = place++;
     place = 0;
@@ -78,7 +78,7 @@ class FoldPlanner {
     divide(item, box_of(item.extents()), owners);
   }
 
-  // Cuts `box` (packed coordinates of the item) among the owners, along its longest dims.
+  // Divides `box` (packed coordinates of the item) among the owners, along its longest dims.
   void divide(const Item& item, const Box& box, std::span<const Slot> owners) {
     int longest = 0;
     for (int d = 1; d < box.dims(); ++d)
@@ -103,8 +103,8 @@ class FoldPlanner {
     return BufferId{id};
   }
 
-  // `owner` folds `box`: addends to it, fold, results from it. Arriving addends are stacked along
-  // dim 0 of one temporary.
+  // Plans that `owner` folds `box`: addends to it, the fold, results from it. Arriving addends are
+  // stacked along dim 0 of one temporary.
   void own(const Item& item, const Box& box, Slot owner) {
     std::optional<std::int64_t> held = held_addend(item, owner);
     std::vector<std::int64_t> arriving;
@@ -178,10 +178,10 @@ class FoldPlanner {
   Crossing& crossing_;
   MessageSorter addends_, results_;
   Senders senders_;
-  std::vector<std::int64_t> owned_;        // elements each slot folds so far
+  std::vector<std::int64_t> owned_;        // elements that each slot folds so far
   std::vector<std::vector<Fold>> folds_;   // per slot
   std::vector<std::int32_t> temporaries_;  // used so far, per slot
-  std::vector<std::int32_t> places_;       // per slot: by which owners of equal loads are ordered
+  std::vector<std::int32_t> places_;       // per slot: the order of owners of equal load
 };
 
 }  // namespace

@@ -13,27 +13,26 @@
 
 namespace reshard {
 
-// Which replica sends. Ranks that hold the same piece of every dim and the same addend are replicas
-// of each other and of nobody else, so every such set keeps its own heap of (elements sent so far,
-// position): a pick costs the logarithm of the number of replicas. Where replicas lie on several
-// nodes, they are picked for receivers of their own node first, each for its share of what is
-// expected.
+// Chooses which replica sends. Ranks that hold the same piece of every dim and the same addend are
+// replicas of each other and of no other rank, so every such set has its own heap of (elements sent
+// so far, position): a pick costs the logarithm of the number of replicas. Replicas on several
+// nodes are picked for receivers on their own node first, each for its share of what is expected.
 class Senders {
  public:
-  // `topology` may be null: then all are equally near.
+  // `topology` can be null: then all are equally near.
   Senders(const Crossing& crossing, const Topology* topology);
 
-  // The holder at source position `base` + a replica offset that has sent least (ties: the lower
-  // position); charged with `elements` more.
+  // Picks the holder, among those at source positions `base` + a replica offset, that has sent
+  // least (ties: the lower position), and counts `elements` as sent by it.
   Slot pick(std::int32_t base, std::int64_t elements);
 
   // Whether some replicas are nearer than others.
   bool differ() const { return !node_of_.empty(); }
-  // Elements that pick() or pick_near() will be asked for.
+  // Announces elements that pick() or pick_near() will be asked for.
   void expect(std::int32_t base, std::int64_t elements) {
     sets_[to_index(base)].expected += elements;
   }
-  // The same holder of those on the node, none where they have sent their share.
+  // The same among the holders on the receiver's node; nothing if they have sent their share.
   std::optional<Slot> pick_near(std::int32_t base, std::int64_t elements, Rank receiver);
 
  private:
@@ -49,11 +48,11 @@ class Senders {
   const Crossing& crossing_;
   const Topology* topology_;
   std::vector<Set> sets_;              // by base
-  std::vector<std::int64_t> sent_;     // by position; heaps learn of it when they are asked
-  std::vector<std::int32_t> node_of_;  // by position; empty: one node, or nobody knows
+  std::vector<std::int64_t> sent_;     // by position; heaps are brought up to date when used
+  std::vector<std::int32_t> node_of_;  // by position; empty: one node, or not known
 };
 
-// Fills crossing.plan where fold_count > 1.
+// Fills crossing.plan if fold_count > 1.
 void plan_folds(Crossing& crossing, const PlannerInput& input);
 
 }  // namespace reshard

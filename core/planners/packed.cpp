@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// packed: everything flows along trees that share the machine's links so that none is under way
-// much longer than it must be (core/packing); ranks pass on what others need, fold what comes
-// together, and send what many need only once between nodes. Long transfers go in chunks, so that
-// all hops of a tree are at work at once.
+// packed: all data flows along trees that share the machine's links such that no link is busy much
+// longer than it must be (core/packing). Ranks forward what others need, fold addends that meet,
+// and send what many need only once between nodes. Long transfers go in chunks, so that all hops of
+// a tree are busy at the same time.
 //
-// How many chunks: with K of them a pipeline takes about T/K longer than its busiest link, T, to
-// fill and to drain, and every chunk adds a latency L to each hop; so about sqrt(T/L). That many
-// are tried, then half or twice as many as long as that is faster; where the pipeline still lags,
-// trees of other depths. Small messages get more ways, that of fewest latencies among them. Where
-// every step costs a launch, all depths are tried in few steps, and p2p's plan. The fastest is
-// taken. Of a large job one plan is made.
+// How many chunks: with K of them a pipeline takes about T/K longer than the time T of its busiest
+// link, to fill and to drain, and every chunk adds a latency L to each hop; so about sqrt(T/L).
+// That many are tried, then half or twice as many as long as that is faster, and trees of other
+// depths if the pipeline is still slow. For small messages more packings are tried, among them that
+// of fewest latencies. If every step costs a launch, all depths are tried in few steps, and also
+// p2p's plan. The fastest plan is taken. For a large job only one plan is made.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -23,29 +23,29 @@
 namespace reshard {
 namespace {
 
-// Beyond, there is enough to do for every link without relays: then p2p's plan is the packing.
+// With more items every link has enough to do without relays: then the plan is p2p's.
 constexpr std::int64_t kMaxItems = 1 << 14;
-// The roots of trees in which addends meet are looked for among all ranks, from each of which the
-// ways lead to all: beyond, that takes minutes.
+// Roots of folding trees are looked for among all ranks, with paths from each to all others: with
+// more ranks that takes minutes.
 constexpr std::size_t kMaxFoldingRanks = 1 << 12;
 constexpr std::int32_t kMaxChunks = 128, kManyChunks = 24;
-constexpr std::int32_t kDirect = 0;  // chunks of p2p's plan
+constexpr std::int32_t kDirect = 0;  // `chunks` of a variant with p2p's plan
 
-// What trees are to be like.
+// The kind of trees to look for.
 struct Aim {
-  // A hop over the longest latency costs as much as this many thousandths of the busiest resource
+  // The price of a hop over the longest latency, in thousandths of that of the busiest resource
   // class.
   std::int64_t latency_permille;
-  // Bounds that classes may be under way before they become dear.
+  // How long a resource class can be busy before it becomes expensive, in multiples of the bound.
   std::int64_t bounds = 1;
   int shallower_rounds = 0;
 };
 constexpr Aim kUsual{200}, kFewestLatencies{10'000'000};
-// Where pipelines lag, and where latencies count as much as bytes.
+// For slow pipelines, and for messages in which latency counts as much as bytes.
 constexpr Aim kOtherDepths[] = {{200, 1, 3}, {1000}, {50}},
               kSmall[] = {{1000, 3}, {3000, 3}, {200, 2}, kFewestLatencies};
 
-// Items, cut to kMaxItems + 1.
+// The number of items, capped at kMaxItems + 1.
 std::int64_t item_count(const Crossing& crossing) {
   std::int64_t count = 1;
   for (const DimOverlap& overlap : crossing.overlaps) {
@@ -58,8 +58,8 @@ std::int64_t item_count(const Crossing& crossing) {
   return count;
 }
 
-// Enough that none keeps the narrowest resource class busy for more than a 32nd of the time aimed
-// at; fewer where each has many hops.
+// Enough granules that none keeps the narrowest resource class busy for more than 1/32 of the
+// target time; fewer if each has many hops.
 std::int32_t granules_for(const Commodities& commodities, const RankRoutes& routes,
                           std::int64_t symmetries, std::int64_t target_ps) {
   constexpr Int128 kMaxGranules = 512, kShare = 32, kMaxHops = 1 << 18;
@@ -79,8 +79,8 @@ std::int32_t granules_for(const Commodities& commodities, const RankRoutes& rout
   return static_cast<std::int32_t>(std::clamp<Int128>(wanted, 1, std::max<Int128>(1, most)));
 }
 
-// The first small, so that the others start soon; the last small, so that little is left to wait
-// for.
+// The first chunks are small, so that the others start soon; the last are small, so that little is
+// left to wait for.
 Chunking chunks_of(std::int32_t count) {
   Chunking out;
   out.weights.assign(to_index(count), 10);
@@ -94,7 +94,7 @@ Chunking chunks_of(std::int32_t count) {
 
 class PackedPlanner {
  public:
-  // Of the crossing only what it knows of the request counts: plans get one each.
+  // Uses only what the crossing knows of the request; each plan gets its own copy.
   PackedPlanner(const Crossing& crossing, const PlannerInput& input)
       : request_(crossing.request),
         input_(input),
@@ -119,7 +119,7 @@ class PackedPlanner {
     if (!best_->fits) try_more_until_it_fits(usual);
     if (count < kManyChunks) try_fewer_and_more(usual, best_->chunks);
     if (is_slow()) try_other_depths(usual);
-    // Latencies decide where they are more than a few hundredths of the whole.
+    // Latencies matter if they are more than a few hundredths of the whole.
     if (!best_->timing || best_->timing->time_ps < 32 * latency_ps_) try_small(usual);
     if (!best_->fits) offer(packing(kFewestLatencies), kMaxChunks);
     if (input_.steps_in_turn && best_->timing) try_fewest_steps(usual);
@@ -130,12 +130,12 @@ class PackedPlanner {
   struct Variant {
     Plan plan;
     Explanation explanation;
-    std::optional<PlanBytes> bytes;    // where there is a limit
-    std::optional<PlanTiming> timing;  // where it fits and there is a clock
+    std::optional<PlanBytes> bytes;    // if there is a limit
+    std::optional<PlanTiming> timing;  // if it fits and plan_time is set
     bool fits;                         // the memory limit
     std::int32_t chunks;
     std::size_t trees;
-    std::int64_t packed_ps;  // of the busiest resource class
+    std::int64_t packed_ps;  // busy time of the busiest resource class
     std::int32_t busiest;
   };
 
@@ -150,10 +150,10 @@ class PackedPlanner {
     return pack(packed_.commodities, routes_, packed_.symmetry, options);
   }
 
-  // Where one plan is work enough.
+  // Whether making more than one plan would take too long.
   bool is_large() const { return request_.ranks().size() > 256; }
 
-  // Chunks of all hops of all trees are at most 2^21 moves.
+  // Limits the chunks of all hops of all trees to 2^21 moves.
   std::int32_t most_chunks(const Packing& packing) const {
     constexpr std::int64_t kMoves = 1 << 21;
     std::int64_t hops = 1;
@@ -164,7 +164,8 @@ class PackedPlanner {
         std::clamp<std::int64_t>(kMoves / (hops * packed_.symmetry.size()), 1, kMaxChunks));
   }
 
-  // Where steps take turns a chunk costs what a launch does, which only the clock knows.
+  // If steps run one after the other, a chunk costs a launch, and only plan_time knows how much
+  // that is.
   std::int32_t chunks_for(std::int64_t time_ps) const {
     if (input_.steps_in_turn) return 8;
     std::int32_t count = 1;
@@ -172,7 +173,7 @@ class PackedPlanner {
     return count;
   }
 
-  // Makes the plan and keeps it where it is the best so far; returns whether it is.
+  // Makes the plan and keeps it if it is the best so far; returns whether it is.
   bool offer(const Packing& packing, std::int32_t chunks) {
     chunks = std::min(chunks, most_chunks(packing));
     Crossing crossing = crossing_;
@@ -210,12 +211,12 @@ class PackedPlanner {
     return true;
   }
 
-  // The pipeline takes more than a fiftieth longer than its busiest link.
+  // Whether the pipeline takes more than 1/50 and four latencies longer than its busiest link.
   bool is_slow() const {
     return best_->timing && best_->timing->time_ps > best_->packed_ps / 50 * 51 + 4 * latency_ps_;
   }
 
-  // Trees of other depths may do, and more chunks.
+  // Tries trees of other depths, then more chunks.
   void try_other_depths(const Packing& usual) {
     Packing best = usual;
     for (const Aim& aim : kOtherDepths) {
@@ -236,7 +237,7 @@ class PackedPlanner {
     for (std::int32_t chunks = 2 * best_->chunks; offer(best, chunks);) chunks *= 2;
   }
 
-  // Where every step costs a launch, whatever its bytes.
+  // For machines on which every step costs a launch, whatever its bytes.
   void try_fewest_steps(const Packing& usual) {
     constexpr std::int32_t kFew[] = {1, 2, 4};
     for (std::int32_t chunks : kFew) offer(usual, chunks);
@@ -253,15 +254,15 @@ class PackedPlanner {
     offer({std::move(plan), std::move(explanation), {}, {}, true, kDirect, 0, 0, -1});
   }
 
-  // Plans above the memory limit have no time: of them the one that needs least. Without a clock
-  // the first is taken.
+  // Plans above the memory limit have no time; the best of them is the one that needs least.
+  // Without plan_time the first plan is taken.
   static bool better(const Variant& a, const Variant& b) {
     if (a.fits != b.fits) return a.fits;
     if (!a.fits) return a.bytes->peak_max < b.bytes->peak_max;
     return a.timing && a.timing->time_ps < b.timing->time_ps;
   }
 
-  // Smaller chunks hold less on their way.
+  // Smaller chunks need less staging memory.
   void try_more_until_it_fits(const Packing& packing) {
     for (std::int32_t chunks = best_->chunks; !best_->fits && chunks < most_chunks(packing);)
       offer(packing, chunks *= 2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Planners by name. A new strategy is one file with one function and one row in registry.cpp.
+// Planners by name. A new strategy is one file with one function, declared below, and one row in
+// registry.cpp.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@
 
 namespace reshard {
 
-// Why each step is there, recorded for `plan --explain`; planners write to it where it is given.
-// Lines for the plan as a whole have no step.
+// Why each step is there, recorded for `plan --explain`; planners write to it if they get one.
+// Lines about the plan as a whole have no step.
 class Explanation {
  public:
   struct Line {
@@ -32,7 +33,7 @@ class Explanation {
   void add(StepId step, std::string why) { lines_.push_back({step, std::move(why)}); }
   const std::vector<Line>& lines() const { return lines_; }
 
-  // What `auto` weighed against each other, in the order of the registry.
+  // What `auto` compared, in the order of the registry.
   struct Alternative {
     std::string planner;
     std::optional<std::int64_t> time_ps = {};  // none: refused, or over the memory limit
@@ -48,7 +49,7 @@ class Explanation {
   std::vector<Alternative> alternatives_;
 };
 
-// The answer to "how long does this plan take here", with what ran when, where that was recorded.
+// How long a plan takes on a topology, and its timeline if that was recorded.
 struct PlanTiming {
   std::int64_t time_ps;
   std::shared_ptr<const Timeline> timeline;
@@ -56,27 +57,27 @@ struct PlanTiming {
       : time_ps(time), timeline(std::move(recorded)) {}
 };
 
-// Handed in by whoever owns an engine. Of a plan that takes longer than `limit_ps` any time above
-// it will do.
+// Given by the owner of an engine. May stop once past `limit_ps`; any larger time is then a valid
+// answer.
 using PlanTime =
     std::function<PlanTiming(const Plan& plan, const Topology& topology, std::int64_t limit_ps)>;
 inline constexpr std::int64_t kNoTimeLimit = std::numeric_limits<std::int64_t>::max();
 
-// What a planner had to find out about the plan that it returns.
+// What a planner has already computed about the plan that it returns.
 struct PlanFindings {
   std::optional<PlanBytes> bytes;
   std::optional<PlanTiming> timing;
 };
 
-// What a planner may look at beside the request.
+// What a planner can use in addition to the request.
 struct PlannerInput {
   const Topology* topology = nullptr;              // never null when a planner runs
   std::optional<std::int64_t> memory_limit_bytes;  // per rank, of PlanBytes::peak_max
-  PlanTime plan_time;                              // set for `auto`; `packed` uses it where set
+  PlanTime plan_time;                              // set for `auto`; `packed` uses it if set
   bool steps_in_turn = false;  // the transport runs a plan's steps one after the other
-  // What the first use of a plan takes beside its time; empty: nothing is counted.
+  // What the first use of a plan takes in addition to its time; empty: nothing is counted.
   std::function<std::int64_t(const Plan&)> first_use_ps = {};
-  const Plan* p2p = nullptr;           // its plan, where a planner made it already
+  const Plan* p2p = nullptr;           // p2p's plan, if it is already made
   Explanation* explanation = nullptr;  // optional
   PlanFindings* found = nullptr;       // optional
 };
@@ -85,22 +86,22 @@ struct PlannerRow {
   std::string_view name;
   std::string_view purpose;  // one line for --help and `doctor`
   Plan (*make)(const Request& request, const PlannerInput& input);
-  bool weighs_others = false;  // takes a plan of another planner, by PlannerInput::plan_time
+  bool weighs_others = false;  // takes a plan of another planner, by plan_time
 };
 
-// Every planner, in the order in which they are named; one that weighs others after those.
+// Every planner, in the order in which they are listed; one that weighs others comes after those.
 std::span<const PlannerRow> planners();
-// Throws InputError naming `field` that lists the names.
+// Throws an InputError that names `field` and lists the planners.
 const PlannerRow& find_planner(std::string_view name, std::string_view field = "planner");
 
-// The planner's plan. What it refuses names it.
+// Makes the planner's plan. Its InputErrors name the planner.
 Plan made_by(const PlannerRow& planner, const Request& request, const PlannerInput& input);
 
-// Plans, then checks the memory limit (InputError with the peak that the plan needs). Does not
-// prove.
+// Makes a plan and checks the memory limit (InputError with the peak that the plan needs). Does not
+// prove the plan.
 Plan make_plan(const PlannerRow& planner, const Request& request, const PlannerInput& input);
 
-// Throws the InputError of a plan above the memory limit; `who` needs the memory.
+// Throws InputError if `peak_bytes` is above the limit; `who` needs the memory.
 void require_memory(std::string_view who, std::int64_t peak_bytes, std::int64_t limit_bytes);
 
 // The strategies, one file each.

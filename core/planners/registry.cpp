@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The planners. A new one is one file and one row here.
+// The table of planners.
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch does today: its greedy planner's steps (greedy.cpp), one collective or local step
-// each, with its padding. It is the baseline that users know from their own runs, and it shows what
-// a better plan is worth.
+// What PyTorch does today: the steps of its greedy planner (core/torch/greedy.cpp), one collective
+// or local step each, with its padding. It is the baseline that users know from their own runs, and
+// it shows what a better plan is worth.
 #include <fmt/format.h>
 
 #include "core/base/errors.h"

@@ -41,7 +41,7 @@ std::int64_t wrapped(std::int64_t value, DType dtype) {
   }
 }
 
-// As x86 converts: what no int64_t holds is the least one.
+// As on x86: values beyond int64_t become its minimum.
 std::int64_t truncated(double value) {
   constexpr double kLimit = 9223372036854775808.0;
   return value >= -kLimit && value < kLimit ? static_cast<std::int64_t>(value)

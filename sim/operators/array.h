@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A tensor's values on one rank, or a whole tensor's: dense, row-major.
+// The values of a whole tensor, or of a tensor's shard on one rank: dense, row-major.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@
 
 namespace reshard::sim {
 
-// Elements by dtype: f32, bf16, f16, f8 as float (all but the first rounded to what they can hold),
-// f64 as double, integers and bool as int64_t (wrapped to their width, bool 0 or 1).
+// Elements by dtype: f32, bf16, f16, f8 and both parts of c64 as float (the narrower ones rounded
+// to their precision), f64 as double, integers and bool as int64_t (wrapped to their width, bool 0
+// or 1).
 using Elements = std::variant<std::vector<float>, std::vector<double>, std::vector<std::int64_t>>;
 
-// How many elements there are. Throws InputError for negative extents and for more than 2^28, an
-// extent of 0 counted as 1, so that no stride and no number of slices is above that either.
+// The number of elements. Throws InputError for negative extents and for more than 2^28 elements,
+// where an extent of 0 counts as 1, so that strides and numbers of slices have the same limit.
 std::int64_t computable_count(const Shape& shape);
 
 struct Array {
@@ -27,9 +28,10 @@ struct Array {
   Shape shape;
   Elements elements = std::vector<float>{};
 
-  // Zeros; of c64 two elements a number. Throws InputError as computable_count() does.
+  // Zeros; c64 has two elements per number. Throws InputError like computable_count(), and for a
+  // dtype that operators do not compute with.
   static Array zeros(DType dtype, const Shape& shape);
-  // Elements are rounded or wrapped to the dtype.
+  // Rounds or wraps the values to the dtype.
   static Array of(DType dtype, const Shape& shape, const std::vector<double>& values);
   static Array of(DType dtype, const Shape& shape, std::vector<std::int64_t> values);
   std::int64_t count() const { return element_count(shape); }
@@ -41,11 +43,11 @@ bool is_real(DType dtype);
 
 // Rounds or wraps every element to what its dtype can hold.
 void round_to_dtype(Array& array);
-// As a cast of PyTorch: towards zero to integers, != 0 to bool.
+// Casts like PyTorch: floats to integers by truncation, anything to bool by != 0.
 Array cast(const Array& array, DType dtype);
 
-// What operators compute in: double for all floating dtypes, whose results are rounded once, and
-// int64_t for integers and bool. Integers are read from floats as cast() does.
+// The elements in the type that operators compute in: double for floating dtypes, with one rounding
+// of the result, and int64_t for integers and bool. Converts floats to integers like cast().
 template <class T>
 std::vector<T> values(const Array& array);
 template <>
@@ -53,7 +55,7 @@ std::vector<double> values(const Array& array);
 template <>
 std::vector<std::int64_t> values(const Array& array);
 
-// The number as T, as cast() does.
+// Converts a number to T like cast().
 template <class T>
 T number_as(double number) {
   if constexpr (std::is_integral_v<T>)
@@ -62,13 +64,13 @@ T number_as(double number) {
     return number;
 }
 
-// One tensor argument of an operator, or a list of them; null where there is none.
+// One tensor argument of an operator, or a list of tensors; null for an absent one.
 struct ArrayArgument {
   bool is_list = false;
   std::vector<const Array*> arrays;
 };
 
-// Calls visit(T{}) with T double or int64_t, as the dtype computes.
+// Calls visit(T{}) with the type that the dtype computes in: double or int64_t.
 template <class Visit>
 decltype(auto) visit_computing(DType dtype, Visit&& visit) {
   return is_real(dtype) ? visit(double{}) : visit(std::int64_t{});

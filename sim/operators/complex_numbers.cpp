@@ -13,7 +13,7 @@
 namespace reshard::sim {
 namespace {
 
-// Both parts of a tensor; of a real one the second is none.
+// Real and imaginary part of a tensor, as f32; the latter is zero for a real tensor.
 struct Parts {
   Array real, imaginary;
 };
@@ -40,7 +40,7 @@ Array joined(const Array& real, const Array& imaginary) {
   return as_complex(Array::of(DType::F32, shape, out));
 }
 
-// An operator of real numbers.
+// Runs an operator on real tensors.
 Array on(std::string_view name, std::vector<const Array*> tensors, OpAttributes attributes = {}) {
   std::vector<ArrayArgument> arguments;
   for (const Array* tensor : tensors) arguments.push_back({false, {tensor}});
@@ -50,7 +50,7 @@ Array on(std::string_view name, std::vector<const Array*> tensors, OpAttributes 
 Array minus(const Array& a, const Array& b) { return on("sub.Tensor", {&a, &b}); }
 Array plus(const Array& a, const Array& b) { return on("add.Tensor", {&a, &b}); }
 
-// By a bilinear operator: mul.Tensor, mm, bmm, dot.
+// A product by a bilinear operator: mul.Tensor, mm, bmm.
 Array product(std::string_view name, const Parts& a, const Parts& b) {
   auto by = [&](const Array& x, const Array& y) { return on(name, {&x, &y}); };
   return joined(minus(by(a.real, b.real), by(a.imaginary, b.imaginary)),
@@ -73,12 +73,12 @@ Array from_polar(const Array& size, const Array& angle) {
 
 Array complex_of(const Array& real, const Array& imaginary) {
   Array zero = Array::zeros(DType::F32, Shape{});
-  // Both in the shape that they have in common.
+  // Adding the other one times zero broadcasts both to their common shape.
   Array no_real = on("mul.Tensor", {&real, &zero}), none = on("mul.Tensor", {&imaginary, &zero});
   return joined(plus(real, none), plus(imaginary, no_real));
 }
 
-// What works on each part alone, or only puts numbers elsewhere.
+// Operators that work on each part separately, or only move numbers.
 constexpr std::array<std::string_view, 42> kByPart{
     "add",       "sub",        "neg",      "clone",           "detach",     "alias",
     "copy",      "view",       "permute",  "expand",          "transpose",  "t",
@@ -88,7 +88,8 @@ constexpr std::array<std::string_view, 42> kByPart{
     "narrow",    "zeros_like", "positive", "select_backward", "_to_copy",   "reshape",
     "new_zeros", "index",      "chunk",    "lift_fresh",      "zero",       "cumsum"};
 
-// Dims counted from the end, and sizes, with the pair's dim behind them.
+// Adapts the attributes to the additional last dim of pairs: negative dims, sizes, dims of a
+// permutation, reductions over all dims.
 OpAttributes with_pairs(std::string_view base, OpAttributes attributes, int dims) {
   auto shifted = [](const OpValue& value) {
     return value.integer < 0 ? OpValue(value.integer - 1) : value;
@@ -197,7 +198,7 @@ ArrayResults compute_complex(std::string_view name, const std::vector<ArrayArgum
       throw InputError(fmt::format("{}: expected a tensor as input {}, found none", name, i));
     return *arguments[i].arrays[0];
   };
-  // A number in the place of a tensor.
+  // Input i, or the scalar attribute "other" in its place.
   auto operand = [&](std::size_t i) {
     if (i < arguments.size()) return parts_of(tensor(i));
     return parts_of(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators on complex numbers, worked out on their parts. An array of c64 has two elements a
-// number, the real part first: the bytes of an array of f32 with one dim more, of length 2.
+// Operators on complex numbers, computed on real and imaginary parts. An array of c64 has two
+// elements per number, the real part first: the same bytes as an array of f32 with one more dim, of
+// length 2.
 #pragma once
 
 #include <string_view>
@@ -12,14 +13,14 @@
 
 namespace reshard::sim {
 
-// The numbers as pairs of f32, and back; anything else as it is.
+// Between complex numbers and pairs of f32. as_pairs() returns other dtypes unchanged.
 TensorMeta as_pairs(const TensorMeta& meta);
 Array as_pairs(Array array);
 Array as_complex(Array pairs);
 
-// Whether a call works on complex numbers, or makes some.
+// Whether a call takes or produces complex numbers.
 bool is_complex(std::string_view name, const std::vector<ArrayArgument>& arguments);
-// Throws NotComputed for operators that are not worked out here.
+// Throws NotComputed for operators that are not implemented for complex numbers.
 ArrayResults compute_complex(std::string_view name, const std::vector<ArrayArgument>& arguments,
                              const OpAttributes& attributes, const RandomStream& random);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors made after another one: constants, and copies in its or another dtype.
+// Tensors created like another one: constants, and copies in the same or another dtype.
 #include <array>
 
 #include "sim/operators/moving/shapes.h"
@@ -58,7 +58,7 @@ ArrayResults equal(const LocalCall& call) {
   return results(Array::of(DType::Bool, Shape{}, std::vector<std::int64_t>{is_equal}));
 }
 
-// What Python gets as a number or a truth is no tensor.
+// Operators that return a Python number or bool have no tensor results.
 ArrayResults nothing(const LocalCall&) { return {}; }
 
 constexpr std::array kRows{

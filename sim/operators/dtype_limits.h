@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The least and the largest value of a dtype: what folds to a minimum or maximum start from.
+// The lowest and the highest value of a dtype: the start of folds to a maximum or minimum.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ T lowest(DType dtype) {
     return dtype == DType::Bool || dtype == DType::U8 ? 0 : -highest_integer(dtype) - 1;
 }
 
-// What one is away from the next larger number, of floating dtypes; 0 of others.
+// The distance from 1 to the next larger number of a floating dtype; 0 for others.
 inline double spacing_of(DType dtype) {
   switch (dtype) {
     case DType::F64:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Floats of 8 bits with kMantissa of them behind the point: e4m3 (3, no infinities, as PyTorch's
-// float8_e4m3fn) and e5m2 (2). Rounded to the nearest, ties to even; what is too large becomes a
-// NaN, or infinite where that is.
+// Floats of 8 bits with kMantissa mantissa bits: e4m3 (3; without infinities, like PyTorch's
+// float8_e4m3fn) and e5m2 (2). Rounds to nearest, ties to even. Values that are too large become
+// infinite in e5m2 and NaN in e4m3.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Float8 {
 
  private:
   static constexpr int kOne = 1 << kMantissa, kBias = (1 << (6 - kMantissa)) - 1, kNan = 0x7f;
-  // Without infinities only the last pattern is no number.
+  // Without infinities only the last pattern is a NaN.
   static constexpr int kInfinite = kMantissa == 2 ? 0x7c : -1;
   static constexpr int kLargest = kMantissa == 2 ? 0x7b : 0x7e;
 
@@ -41,7 +41,7 @@ class Float8 {
     if (size == 0) return 0;
     int exponent = std::max(std::ilogb(size), 1 - kBias);
     double steps = std::nearbyint(std::ldexp(size, kMantissa - exponent));
-    // Below kOne only where the exponent is the least: then its bits are 0.
+    // `steps` is below kOne only for subnormal numbers, where the exponent bits are 0.
     double bits = std::ldexp(exponent + kBias - 1, kMantissa) + steps;
     if (bits <= kLargest) return static_cast<int>(bits);
     return kInfinite < 0 ? kNan : kInfinite;

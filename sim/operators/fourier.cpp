@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fourier transforms along whole dims, each number of the result as its sum is written: slow, and
-// plain to see.
+// Fourier transforms along whole dims, computed directly by their definition: slow but obvious.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -19,7 +18,8 @@ struct Transform {
   Shape shape;
   Numbers numbers;
 
-  // Along a dim, to `length` numbers of it; e^(sign 2 pi i jk / n).
+  // Transforms along a dim with the factors e^(sign 2 pi i jk / n); computes only the first
+  // `length` numbers.
   void along(int dim, double sign, std::int64_t length) {
     std::int64_t n = shape[dim], inner = 1, outer = 1;
     for (int d = 0; d < dim; ++d) outer *= shape[d];
@@ -41,7 +41,8 @@ struct Transform {
     shape[dim] = length;
   }
 
-  // A half of a spectrum whose other half is its mirror, as a whole of `n`.
+  // Completes a half spectrum along a dim to all `n` numbers: the other half is its conjugate
+  // mirror image.
   void unfold(int dim, std::int64_t n) {
     Transform half = *this;
     std::int64_t given = shape[dim], inner = 1, outer = 1;
@@ -71,7 +72,7 @@ Transform read(const Array& input) {
   return out;
 }
 
-// 0: as it is; 1: by the root of the count; 2: by the count.
+// normalization 0: no scaling; 1: divide by the square root of the count; 2: divide by the count.
 double scale_of(std::int64_t normalization, std::int64_t count) {
   auto n = static_cast<double>(count);
   return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(n) : 1 / n;

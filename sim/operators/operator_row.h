@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A row of the operators' table, and what a row's function is given.
+// A row of the table of operators, and the argument of its function.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace reshard::sim {
 
-// A call of one operator, with what asks for its parts. `name` is the row's.
+// A call of one operator, with checked access to its arguments. `name` is that of the row.
 struct LocalCall {
   std::string_view name;
   std::span<const ArrayArgument> arguments;
@@ -22,31 +22,32 @@ struct LocalCall {
   const RandomStream& random;
   const OperatorRow* row;
 
-  // InputError "NAME: what".
+  // Throws InputError "NAME: what".
   [[noreturn]] void refuse(const std::string& what) const;
   void expect(bool holds, const char* what) const {
     if (!holds) refuse(what);
   }
-  // The tensor at a position among the arguments: refused, or null, where there is none.
+  // The tensor argument at a position. If there is none, tensor() throws InputError and
+  // optional_tensor() returns null.
   const Array& tensor(std::size_t position) const;
   const Array* optional_tensor(std::size_t position) const;
-  // A list argument; a single tensor is a list of one.
+  // A list argument; a single tensor counts as a list of one.
   const std::vector<const Array*>& list(std::size_t position) const;
-  // As above, none of it null, at least one.
+  // The same, with at least one tensor and none of them null.
   const std::vector<const Array*>& full_list(std::size_t position) const;
 
-  // -rank .. rank-1 (0-d as 1-d) to 0 .. rank-1.
+  // Converts a dim from -rank .. rank-1 to 0 .. rank-1; 0-d tensors count as 1-d.
   int dim_of(std::int64_t dim, int rank) const;
   int dim(std::string_view attribute, std::int64_t absent, int rank) const;
-  // Attribute "dtype".
-  std::optional<DType> dtype() const;
-  // A number by name, or by a second name under which it is known.
+  std::optional<DType> dtype() const;  // attribute "dtype"
+  // A number attribute; `absent` if it is not given.
   double number(std::string_view name, double absent) const;
 };
 
 using RunOperator = ArrayResults (*)(const LocalCall&);
 
-// `outputs`: how many an out form has. A name with an overload is found before the bare one.
+// `outputs`: how many tensors an out form writes. A row whose name has the call's overload is found
+// before one without an overload.
 struct OperatorRow {
   std::string_view name;
   RunOperator run;
@@ -54,7 +55,7 @@ struct OperatorRow {
   Pointwise pointwise = {};
 };
 
-// One table a file.
+// The tables, one per file.
 std::span<const OperatorRow> attention_rows();
 std::span<const OperatorRow> pointwise_gamma_rows();
 std::span<const OperatorRow> batch_norm_rows();
@@ -87,7 +88,7 @@ std::span<const OperatorRow> scan_rows();
 std::span<const OperatorRow> softmax_rows();
 std::span<const OperatorRow> view_rows();
 
-// A list of results, and lists with tensors that may be left out.
+// Makes a list of results.
 template <class... Arrays>
 ArrayResults results(Arrays&&... arrays) {
   ArrayResults out;

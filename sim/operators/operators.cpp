@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names: which row an operator's name, overload and form mean.
+// Finds the row for an operator's name, overload and form, and runs it.
 #include "sim/operators/operators.h"
 
 #include <fmt/format.h>
@@ -76,7 +76,8 @@ bool drop_suffix(std::string_view& text, std::string_view suffix) {
   return true;
 }
 
-// What out forms are called beside "out" and "X_out"; the overload without it.
+// Whether the overload is that of an out form ("out", "X_out" or one of the irregular names below);
+// if so, removes the part that says so.
 bool drop_out(std::string_view& overload) {
   if (overload == "out" || overload == "grad_input" || overload == "values" ||
       overload == "unbiased_out") {
@@ -91,7 +92,7 @@ bool drop_out(std::string_view& overload) {
   return drop_suffix(overload, "_out");
 }
 
-// "__iand__" is "__and__" in place.
+// "__iand__" is the in-place form of "__and__".
 std::string without_i(std::string_view dunder) { return fmt::format("__{}", dunder.substr(3)); }
 
 void expect_writable(const LocalCall& call, const Array& result, const Array& written) {
@@ -105,7 +106,8 @@ void expect_writable(const LocalCall& call, const Array& result, const Array& wr
                             text(result.shape), text(written.shape)));
 }
 
-// Gives results what they are written to, which are the call's last arguments.
+// Casts the results to the dtypes of the tensors that they are written to: the call's last
+// arguments.
 void write_out(const LocalCall& call, ArrayResults& made) {
   std::size_t all = call.arguments.size();
   call.expect(all > made.size(), "expected tensors to write to as its last ones");
@@ -116,7 +118,8 @@ void write_out(const LocalCall& call, ArrayResults& made) {
   }
 }
 
-// Runs the plain form and gives its results what they are written to.
+// Runs the plain form of the operator; in-place and out forms cast its results to the dtypes of the
+// tensors that they are written to.
 ArrayResults run_row(const LocalCall& call, bool in_place, bool out) {
   if (in_place) {
     ArrayResults made = call.row->run(call);
@@ -135,7 +138,7 @@ ArrayResults run_row(const LocalCall& call, bool in_place, bool out) {
   return made;
 }
 
-// Step by step.
+// Runs a decomposed operator step by step.
 ArrayResults compute_steps(const Operator& op, std::vector<ArrayArgument> arguments,
                            const OpAttributes& attributes, const RandomStream& random) {
   const std::vector<ArrayArgument> given = arguments;
@@ -224,7 +227,7 @@ ArrayResults compute(std::string_view name, const std::vector<ArrayArgument>& ar
                      const OpAttributes& attributes, const RandomStream& random) {
   std::optional<LocalOperator> op = find_local_operator(name);
   if (is_complex(name, arguments)) return compute_complex(name, arguments, attributes, random);
-  bool of_part = attributes.has(kWholeCount);  // which only steps know
+  bool of_part = attributes.has(kWholeCount);  // set for steps of a decomposition only
   const Operator* known = op && !of_part ? nullptr : known_operator(name);
   if (known && is_decomposed(*known)) return compute_steps(*known, arguments, attributes, random);
   if (!op)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an operator computes on dense arrays: on each rank's shards, or on whole tensors.
+// Computes the values of operators on dense arrays: on each rank's shards, or on whole tensors.
 //
-// Floating values are computed in double, sums too, and rounded once, to the dtype of the result:
-// so the same elements give the same bits however a tensor is cut (but for a sum that is itself
-// cut). Integers wrap to their width. bf16 and f16 are thereby rounded after every operator.
+// Floating values, including sums, are computed in double and rounded once, to the dtype of the
+// result. The same elements thus give the same bits however a tensor is sharded, unless a sum is
+// itself split over ranks. bf16 and f16 are rounded after every operator. Integers wrap to their
+// width.
 #pragma once
 
 #include <cstdint>
@@ -18,23 +19,23 @@
 
 namespace reshard::sim {
 
-// Where a random operator's numbers come from: element i of an output takes number offset + i of
-// the stream of `seed`, whatever the rank.
+// The source of a random operator's numbers: element i of an output takes number offset + i of the
+// stream of `seed`, on every rank.
 struct RandomStream {
   std::uint64_t seed = 0;
   std::int64_t offset = 0;
 };
 
-using ArrayResults = std::vector<std::optional<Array>>;  // absent: an output that is not made
+using ArrayResults = std::vector<std::optional<Array>>;  // none: an output that is not produced
 
 struct OperatorRow;
 
-// An operator that was found by its name; a value, cheap to keep and to copy.
+// An operator found by name; cheap to copy.
 class LocalOperator {
  public:
-  // Arguments in the order of the operator's tensors, absent ones at the end may be left out. In
-  // place and out forms give what they write, in the written tensor's dtype. Throws InputError for
-  // arguments that do not fit.
+  // Arguments in the order of the operator's tensors; absent ones at the end can be omitted.
+  // In-place and out forms return what they write, in the dtype of the written tensor. Throws
+  // InputError for arguments that do not fit.
   ArrayResults operator()(const std::vector<ArrayArgument>& arguments,
                           const OpAttributes& attributes, const RandomStream& random) const;
 
@@ -43,25 +44,25 @@ class LocalOperator {
   enum class Form : std::uint8_t { Plain, InPlace, Out };
   const OperatorRow* row_ = nullptr;
   Form form_ = Form::Plain;
-  bool foreach_ = false;  // over lists
+  bool foreach_ = false;  // "_foreach_...": applied at every position of lists
 };
 
-// `name` is ATen's, with or without "aten.", with its overload after a dot where it has several
-// ("add.Tensor", "max.dim"; an overload may be left out where arguments tell which is meant).
-// Nothing where no such operator is computed.
+// `name` is ATen's, with or without "aten.", and with the overload after a dot if there are several
+// ("add.Tensor", "max.dim"); the overload can be omitted if the arguments decide it. None if no
+// such operator is computed.
 std::optional<LocalOperator> find_local_operator(std::string_view name);
 
-// Of an operator that is known and whose values are not worked out here.
+// Thrown for operators whose values are not computed here.
 class NotComputed : public InputError {
  public:
   using InputError::InputError;
 };
 
-// Finds and calls. Throws NotComputed for an operator that is not there, or not with such dtypes.
+// Finds and calls an operator. Throws NotComputed if there is none, or none for these dtypes.
 ArrayResults compute(std::string_view name, const std::vector<ArrayArgument>& arguments,
                      const OpAttributes& attributes, const RandomStream& random);
 
-// Whether compute() knows it.
+// Whether compute() has the operator.
 bool computes(std::string_view name);
 
 }  // namespace reshard::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random operators: what their distributions make of the numbers of a stream (random_stream.h).
+// Random operators: distributions over the numbers of a stream (random_stream.h).
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -10,7 +10,7 @@
 namespace reshard::sim {
 namespace {
 
-// draw(number) for every element.
+// Sets every element to draw(number, index).
 template <class Draw>
 Array drawn(const LocalCall& call, DType dtype, const Shape& shape, Draw draw) {
   Array out = Array::zeros(dtype, shape);
@@ -21,7 +21,7 @@ Array drawn(const LocalCall& call, DType dtype, const Shape& shape, Draw draw) {
   return Array::of(dtype, shape, numbers);
 }
 
-// In the dtype and shape of the first tensor, or attribute "dtype".
+// Draws a tensor like the first one; attribute "dtype" overrides its dtype.
 template <class Draw>
 ArrayResults drawn_like(const LocalCall& call, Draw draw) {
   const Array& like = call.tensor(0);
@@ -29,7 +29,7 @@ ArrayResults drawn_like(const LocalCall& call, Draw draw) {
                        [&](RandomNumber n, std::size_t) { return draw(n); }));
 }
 
-// One below the upper end of what f32 and narrower dtypes round to it.
+// Truncates a number of [0, 1) to the precision of the dtype, so that it is not rounded up to 1.
 double below_one(double unit, DType dtype) {
   int bits = dtype == DType::F64 ? 53 : dtype == DType::F16 ? 11 : dtype == DType::BF16 ? 8 : 24;
   return std::ldexp(std::floor(std::ldexp(unit, bits)), -bits);
@@ -54,7 +54,7 @@ ArrayResults randint_like(const LocalCall& call) {
   return drawn_like(call, [=](RandomNumber n) { return integer_between(n, low, high); });
 }
 
-// Up to what the dtype counts one by one, where no `to` is given.
+// Without `to`, the limit is 2^bits, up to which the dtype represents every integer.
 ArrayResults random_from(const LocalCall& call) {
   DType dtype = call.tensor(0).dtype;
   std::int64_t from = call.attributes.integer("from", 0);
@@ -103,7 +103,7 @@ ArrayResults cauchy(const LocalCall& call) {
   });
 }
 
-// Ones with probability p: an attribute, or a tensor's elements.
+// Ones with the probability `p`, or with those in the tensor `each` if it is given.
 Array ones_with(const LocalCall& call, const Array& like, const Array* each, double p) {
   std::vector<double> by =
       each ? values<double>(broadcast_to(call, *each, like.shape)) : std::vector<double>{};
@@ -121,8 +121,8 @@ ArrayResults bernoulli_in_place(const LocalCall& call) {
   return results(ones_with(call, call.tensor(0), call.optional_tensor(1), call.number("p", 0.5)));
 }
 
-// Places along the last dim, by their weights: without replacement each at most once. Weights below
-// 0 count as 0, where PyTorch refuses; if none is left above, the first is taken.
+// Indices along the last dim, drawn by weight; without replacement each at most once. Negative
+// weights count as 0, whereas PyTorch refuses them; if no positive weight is left, takes index 0.
 ArrayResults multinomial(const LocalCall& call) {
   const Array& weights = call.tensor(0);
   int rank = weights.shape.size();
@@ -156,7 +156,7 @@ ArrayResults multinomial(const LocalCall& call) {
   return results(std::move(out));
 }
 
-// Output and mask; what is kept is scaled up.
+// Output and mask; the elements that are kept are scaled up.
 ArrayResults native_dropout(const LocalCall& call) {
   const Array& in = call.tensor(0);
   double p = call.number("p", 0.5);

@@ -9,7 +9,7 @@
 namespace reshard::sim {
 namespace {
 
-// 53 bits of two words.
+// A number in [0, 1) from the upper 53 bits of two words.
 double unit_of(std::uint32_t high, std::uint32_t low) {
   std::uint64_t bits = (static_cast<std::uint64_t>(high) << 32 | low) >> 11;
   return static_cast<double>(bits) * 0x1p-53;

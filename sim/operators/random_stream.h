@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random numbers by their place in a stream: Philox4x32-10, whose every block is a function of seed
-// and counter alone (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+// Random numbers by their position in a stream: Philox4x32-10, in which every block is a function
+// of seed and counter only (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace reshard::sim {
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 PhiloxBlock philox(PhiloxBlock counter, std::array<std::uint32_t, 2> key);
 
-// One number of a stream: 128 bits, of which each distribution takes what it needs.
+// One number of a stream: 128 bits, from which each distribution takes what it needs.
 struct RandomNumber {
   PhiloxBlock bits;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrays whose elements are another's, rearranged: dtype and bits stay.
+// Arrays with the elements of another one, rearranged; dtype and bits do not change.
 #pragma once
 
 #include "sim/operators/operator_row.h"
@@ -7,14 +7,14 @@
 
 namespace reshard::sim {
 
-// The same elements under another shape.
+// The same elements in another shape.
 inline Array reshaped(Array array, const Shape& shape) {
   RESHARD_CHECK(computable_count(shape) == array.count(), text(shape));
   array.shape = shape;
   return array;
 }
 
-// A strided view of it, dense.
+// A dense copy of a strided view.
 inline Array viewed(const Array& array, const Shape& shape, const DimVector& strides,
                     std::int64_t offset = 0) {
   Array out = Array::zeros(array.dtype, shape);
@@ -23,7 +23,7 @@ inline Array viewed(const Array& array, const Shape& shape, const DimVector& str
   return out;
 }
 
-// Calls visit(from, to) with the two arrays' elements, of one type.
+// Calls visit(from, to) with the elements of two arrays of the same element type.
 template <class Visit>
 void visit_both(const Array& from, Array& to, Visit&& visit) {
   std::visit(
@@ -33,7 +33,7 @@ void visit_both(const Array& from, Array& to, Visit&& visit) {
       from.elements);
 }
 
-// Writes `part` over the strided view of `whole` that has the part's shape.
+// Writes `part` to the strided view of `whole` that has the shape of `part`.
 inline void write_view(Array& whole, const Array& part, const DimVector& strides,
                        std::int64_t offset) {
   visit_both(part, whole, [&](const auto& from, auto& to) {
@@ -46,7 +46,7 @@ inline void write_view(Array& whole, const Array& part, const DimVector& strides
   });
 }
 
-// What lies from `start` on, `length` long, along a dim.
+// `length` elements from `start` on along a dim, every `step`-th.
 inline Array narrowed(const Array& array, int dim, std::int64_t start, std::int64_t length,
                       std::int64_t step = 1) {
   DimVector strides = dense_strides(array.shape);

@@ -50,7 +50,7 @@ std::vector<T> strided_copy(const std::vector<T>& from, const Shape& shape,
   return out;
 }
 
-// `strides[d]` of the dim that comes d-th.
+// The values of the given dims, in the order of `dims`.
 inline DimVector picked(const DimVector& values, const DimVector& dims) {
   DimVector out;
   for (std::int64_t d : dims) out.push_back(values[static_cast<int>(d)]);

@@ -73,7 +73,7 @@ std::optional<LateArrival> late_one(std::span<const Span> spans, std::int64_t ru
 
 std::vector<LateArrival> late_arrivals(const Workload& workload, const Timeline& timeline) {
   std::vector<LateArrival> out;
-  const std::vector<Span>& spans = timeline.spans;  // operation after operation
+  const std::vector<Span>& spans = timeline.spans;  // sorted by operation
   Computing computing(workload, spans);
   for (std::size_t first = 0, next = 0; first < spans.size(); first = next) {
     for (next = first; next < spans.size() && spans[next].op == spans[first].op;) ++next;

@@ -90,7 +90,7 @@ class Waits {
   const Order& order_;
   IndexVector<std::int32_t, std::int64_t> ends_ps_;  // by node
   IndexVector<OpId, std::int64_t> complete_ps_;
-  IndexVector<OpId, std::int64_t> named_ps_;  // when all that the operation names in `after` is
+  IndexVector<OpId, std::int64_t> named_ps_;  // when everything named in `after` is complete
 };
 
 }  // namespace

@@ -92,7 +92,7 @@ using TraceBody = std::variant<TraceRedistribute, TraceCompute, TraceEnd, TraceC
 
 struct TraceLine {
   std::int64_t number;   // in the file
-  std::string id, name;  // empty where none was given
+  std::string id, name;  // empty if not given
 };
 
 // A tensor that operations work on.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batch norm: every channel, dim 1, is shifted and scaled over all other dims, by its own
-// statistics in training, else by those that are given. What running statistics become is not said.
+// Batch norm: shifts and scales every channel (dim 1) over all other dims, in training by its own
+// statistics, otherwise by the given ones. Does not return updated running statistics.
 #include <array>
 #include <cmath>
 
@@ -24,7 +24,7 @@ std::vector<double> per_channel(const LocalCall& call, const Array* array, std::
 }
 
 struct Statistics {
-  std::vector<double> mean, scale;  // 1 / deviation
+  std::vector<double> mean, scale;  // scale: 1 / standard deviation
 };
 
 Statistics of_batch(Slices<double>& x, double eps) {
@@ -76,7 +76,7 @@ ArrayResults batch_norm(const LocalCall& call) {
   return all;
 }
 
-// Gradient, input, weight, running and saved statistics.
+// Arguments: gradient, input, weight, running mean and variance, saved mean and scale.
 ArrayResults batch_norm_backward(const LocalCall& call) {
   const Array &grad = call.tensor(0), &in = call.tensor(1), *weight = call.optional_tensor(2);
   call.expect(grad.shape == in.shape, "expected a gradient of the input's shape");
@@ -99,7 +99,7 @@ ArrayResults batch_norm_backward(const LocalCall& call) {
     }
     dw.push_back(product);
     db.push_back(sum);
-    if (!training) sum = product = 0;  // statistics do not depend on the input
+    if (!training) sum = product = 0;  // the statistics do not depend on the input
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = w[to_index(c)] * scale * (slopes[i] - sum / n - values[i] * product / n);
   }

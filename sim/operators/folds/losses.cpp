@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Losses of class targets and of pairs of tensors, and their derivatives.
+// Losses for class targets and for pairs of tensors, and their derivatives.
 #include <fmt/format.h>
 
 #include <array>
@@ -21,11 +21,11 @@ std::int64_t reduction(const LocalCall& call) {
   return out;
 }
 
-// Scores as one slice of classes a target: (C), (N, C) or (N, C, d1 ...).
+// Scores of shape (C), (N, C) or (N, C, d1 ...) as one slice of classes per target.
 struct Scored {
   Slices<double> scores;
   std::vector<std::int64_t> targets;
-  std::vector<double> weights;  // of a slice's target; 0: ignored
+  std::vector<double> weights;  // of each slice's target; 0: ignored
   std::vector<double> class_weights;
 };
 
@@ -50,7 +50,7 @@ Scored scored(const LocalCall& call, const Array& x, const Array& target, const 
   return out;
 }
 
-// A value a target, as `kind` reduces them; the mean is by weight.
+// Reduces one value per target by `kind`. The mean divides by the total weight.
 Array reduced(const std::vector<double>& each, std::int64_t kind, double weight, DType dtype,
               const Shape& shape) {
   if (kind == kNone) return Array::of(dtype, shape, each);
@@ -80,7 +80,7 @@ ArrayResults nll_loss(const LocalCall& call) {
   return out;
 }
 
-// Gradient, scores, target, weight, total weight.
+// Arguments: gradient, scores, target, weight, total weight.
 ArrayResults nll_loss_backward(const LocalCall& call) {
   const Array &grad = call.tensor(0), &x = call.tensor(1), &target = call.tensor(2);
   Scored of = scored(call, x, target, call.optional_tensor(3));
@@ -104,7 +104,7 @@ double log_total(std::span<const double> slice) {
   return high + std::log(total);
 }
 
-// Of probabilities as targets: no class is ignored.
+// Cross entropy with probabilities as targets; no class is ignored.
 ArrayResults cross_entropy_of_shares(const LocalCall& call, double smoothing) {
   const Array &x = call.tensor(0), &target = call.tensor(1), *weight = call.optional_tensor(2);
   SliceDims dims = slice_dim(x.shape, x.shape.size() == 1 ? 0 : 1);
@@ -146,8 +146,8 @@ ArrayResults cross_entropy_loss(const LocalCall& call) {
   return results(reduced(each, reduction(call), weight, x.dtype, target.shape));
 }
 
-// Losses of two tensors, element by element: a loss and its derivative by the first, where `p` is
-// the loss's parameter.
+// Losses of two tensors, element by element: each with its derivative by the first tensor. The
+// third argument is the parameter of the loss.
 using Pair = double (*)(double, double, double);
 double squared(double x, double y, double) { return (x - y) * (x - y); }
 double squared_slope(double x, double y, double) { return 2 * (x - y); }

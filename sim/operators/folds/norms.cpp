@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layer, RMS and group norm with their derivatives. All are one thing: a slice is shifted to mean 0
-// (not RMS norm) and scaled to variance 1, then weighted by channel.
+// Layer, RMS and group norm, and their derivatives. All of them shift a slice to mean 0 (except RMS
+// norm), scale it to variance 1, and apply weight and bias by channel.
 #include <array>
 #include <functional>
 
@@ -12,7 +12,7 @@ namespace {
 
 using namespace arithmetic;
 
-// Slices of `length` elements, in order; element k of slice i belongs to `channel(i, k)`.
+// `count` slices of `length` elements, in order. Element k of slice i is in channel(i, k).
 struct Normalized {
   std::int64_t count, length;
   bool shifts;
@@ -81,7 +81,7 @@ Gradients normalize_backward(const Normalized& form, const std::vector<double>& 
   return out;
 }
 
-// The outputs that "output_mask" wants: dx, dweight, dbias.
+// The gradients dx, dweight, dbias, without those that "output_mask" excludes.
 ArrayResults wanted(const LocalCall& call, const Array& x, Gradients&& g, const Array* weight,
                     const Shape& weight_shape, std::size_t outputs) {
   std::vector<bool> mask = call.attributes.booleans("output_mask", {true, true, true});
@@ -94,7 +94,7 @@ ArrayResults wanted(const LocalCall& call, const Array& x, Gradients&& g, const 
   return out;
 }
 
-// Layer and RMS norm: over the last dims, a channel for each of their elements.
+// For layer and RMS norm: slices over the last dims, with a channel for each of their elements.
 Normalized over_last(const LocalCall& call, const Array& x, bool shifts, Shape& normalized) {
   std::vector<std::int64_t> sizes = call.attributes.integers("normalized_shape");
   int rank = x.shape.size(), dims = static_cast<int>(sizes.size());
@@ -113,7 +113,7 @@ void expect_channels(const LocalCall& call, const Array* array, std::int64_t cha
   call.expect(!array || array->count() == channels, "expected weight and bias one a channel");
 }
 
-// A statistic of each slice, as the input without what was normalized.
+// One statistic per slice, in the shape of the input with extent 1 for the normalized dims.
 Array statistic(const Array& x, DType dtype, const Shape& normalized,
                 const std::vector<double>& values) {
   return Array::of(dtype, last_dims(x.shape, normalized.size()).reduced(true), values);
@@ -128,7 +128,7 @@ ArrayResults norm_over_last(const LocalCall& call) {
   expect_channels(call, weight, form.length);
   expect_channels(call, bias, form.length);
   double least = x.dtype == DType::F64 ? 0x1p-52 : 0x1p-23;
-  // As on CPUs: RMS norm keeps f32 of narrower dtypes.
+  // As on CPUs: for narrower dtypes, RMS norm returns its statistic in f32.
   DType dtype = kShifts || x.dtype == DType::F64 ? x.dtype : DType::F32;
   std::vector<double> out = values<double>(x);
   Statistics of = normalize(form, out, weight, bias, call.number("eps", kShifts ? 1e-5 : least));
@@ -146,7 +146,7 @@ ArrayResults norm_over_last_alone(const LocalCall& call) {
   return out;
 }
 
-// Layer norm: grad, x, mean, rstd, weight, bias. RMS norm: grad, x, rstd, weight.
+// Arguments of layer norm: grad, x, mean, rstd, weight, bias; of RMS norm: grad, x, rstd, weight.
 template <bool kShifts>
 ArrayResults norm_over_last_backward(const LocalCall& call) {
   const Array &grad = call.tensor(0), &x = call.tensor(1), &rstd = call.tensor(kShifts ? 3 : 2),
@@ -164,8 +164,8 @@ ArrayResults norm_over_last_backward(const LocalCall& call) {
   return wanted(call, x, std::move(made), weight, normalized, kShifts ? 3 : 2);
 }
 
-// Group norm: (N, C, ...) by C / groups channels. N, C and HxW are the input's own, whatever the
-// attributes say.
+// For group norm: slices of C / groups channels of an input (N, C, ...). Takes N, C and HxW from
+// the input and ignores those attributes.
 Normalized over_groups(const LocalCall& call, const Array& x, std::int64_t groups) {
   call.expect(x.shape.size() >= 2, "expected an input of 2 dims at least");
   std::int64_t channels = x.shape[1], inner = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions to one value a slice. A slice without elements gives the fold's identity, where
-// PyTorch refuses some: a rank whose shard is empty has nothing to add.
+// Reductions to one value per slice. An empty slice gives the identity of the fold, also where
+// PyTorch refuses it, because a rank with an empty shard must contribute nothing.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace arithmetic;
 
-// `function` of each slice.
+// Applies `function` to each slice.
 template <class T, class Function>
 Array reduced(const LocalCall& call, const Array& in, DType dtype, Function function) {
   Slices<T> of = slices<T>(in, slice_dims(call, in.shape));
@@ -25,7 +25,7 @@ Array reduced(const LocalCall& call, const Array& in, DType dtype, Function func
                    std::move(out));
 }
 
-// Integers are summed up as i64.
+// Integers are summed in i64.
 DType sum_dtype(const LocalCall& call, const Array& in) {
   return call.dtype().value_or(is_real(in.dtype) ? in.dtype : DType::I64);
 }
@@ -130,7 +130,7 @@ ArrayResults logsumexp(const LocalCall& call) {
       reduced<double>(call, call.tensor(0), is_real(dtype) ? dtype : DType::F32, log_sum_exp));
 }
 
-// Sum of |x|^p, and its root where it is a norm.
+// The sum of |x|^p.
 double power_sum(std::span<const double> slice, double p) {
   double total = 0;
   for (double x : slice) {

@@ -43,7 +43,7 @@ ArrayResults logcumsumexp(const LocalCall& call) {
   });
 }
 
-// The largest, or least, so far and where it stands: the latest among equals.
+// The largest or smallest element so far, and its index; the latest of equals.
 template <bool kLargest>
 ArrayResults extreme_so_far(const LocalCall& call) {
   const Array& in = call.tensor(0);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A tensor as slices along some of its dims, each slice contiguous: what reductions, scans, sorts
-// and norms work on.
+// A tensor as contiguous slices along some of its dims, for reductions, scans, sorts and norms.
 #pragma once
 
 #include <span>
@@ -13,28 +12,28 @@ namespace reshard::sim {
 
 // Which dims a slice spans.
 struct SliceDims {
-  Shape shape;                         // the tensor's
-  DimVector order;                     // dims: those kept, then those of a slice, each ascending
-  int kept = 0;                        // how many
-  std::int64_t count = 1, length = 1;  // slices, elements of one
+  Shape shape;                         // of the tensor
+  DimVector order;                     // dims: the kept ones, then those of a slice, each ascending
+  int kept = 0;                        // number of kept dims
+  std::int64_t count = 1, length = 1;  // number of slices, elements per slice
 
   bool in_order() const {
     for (int d = 0; d < order.size(); ++d)
       if (order[d] != d) return false;
     return true;
   }
-  // The shape of one value a slice: without the slices' dims, or with 1 there.
+  // The shape of one value per slice: without the slices' dims, or with extent 1 for them.
   Shape reduced(bool keepdim) const;
-  // The same, with `length` in place of the one dim.
+  // The tensor's shape with `length` for the first dim of the slices.
   Shape resized(std::int64_t length) const;
 };
 
-// Attribute `name`: null, absent or empty means all dims.
+// Along the dims of attribute `name`; null, absent or empty means all dims.
 SliceDims slice_dims(const LocalCall& call, const Shape& shape, std::string_view name = "dim");
 SliceDims slice_dims(const Shape& shape, const std::vector<bool>& in_slice);
 // Along one dim.
 SliceDims slice_dim(const Shape& shape, int dim);
-// Along the last ones.
+// Along the last `dims` dims.
 SliceDims last_dims(const Shape& shape, int dims);
 
 template <class T>
@@ -55,7 +54,7 @@ Slices<T> slices(const Array& array, const SliceDims& dims) {
   return {dims, strided_copy(all, picked(dims.shape, dims.order), picked(strides, dims.order))};
 }
 
-// The tensor again, from slices of it that may have another length where they span one dim.
+// The tensor from its slices. If they span one dim, they can have another length than before.
 template <class T>
 Array unsliced(DType dtype, const SliceDims& dims, std::vector<T> values, std::int64_t length) {
   Shape shape = length == dims.length ? dims.shape : dims.resized(length);

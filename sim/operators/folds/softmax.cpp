@@ -25,7 +25,7 @@ void softmax_of(std::span<double> slice) {
   for (double& x : slice) x /= total;
 }
 
-// Where all is masked, nothing is attended to.
+// A slice that is masked entirely gives zeros.
 void safe_softmax_of(std::span<double> slice) {
   bool is_masked = true;
   for (double x : slice) is_masked = is_masked && x == -kInfinity;
@@ -33,7 +33,7 @@ void safe_softmax_of(std::span<double> slice) {
   for (double& x : slice) x = 0;
 }
 
-// Attributes "dtype", or "half_to_float" of f16 and bf16.
+// The result's dtype follows attribute "dtype", or "half_to_float" for f16 and bf16.
 template <void (*kFunction)(std::span<double>)>
 ArrayResults softmax(const LocalCall& call) {
   const Array& in = call.tensor(0);
@@ -45,7 +45,7 @@ ArrayResults softmax(const LocalCall& call) {
   return results(unsliced(dtype, std::move(of)));
 }
 
-// Of the gradient and the output.
+// Arguments: gradient, output.
 template <bool kOfLogarithm>
 ArrayResults softmax_backward(const LocalCall& call) {
   const Array &grad = call.tensor(0), &output = call.tensor(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Convolution of 1 to 3 dims, transposed or not, and its derivatives. All of them walk over the
-// same taps: which input meets which weight in which output. Transposed, input and output change
-// places.
+// Convolution of 1 to 3 dims, transposed or not, and its derivatives. All of them iterate over the
+// same taps: (input, weight, output) triples of elements that are multiplied. In transposed
+// convolution, input and output change roles.
 #include <array>
 
 #include "sim/operators/folds/slices.h"
@@ -10,8 +10,8 @@
 namespace reshard::sim {
 namespace {
 
-// (N, C, D, H, W) of what is cut into windows ("wide") and of what comes from windows ("narrow");
-// the weight is (narrow channels, wide channels / groups, kernel).
+// Shapes (N, C, D, H, W): `wide` is the side that is cut into windows, `narrow` the side with one
+// element per window. `weight` is (narrow channels, wide channels / groups, kernel).
 struct Windows {
   std::array<std::int64_t, 5> wide, narrow, weight;
   std::array<std::int64_t, 3> stride, padding, dilation;
@@ -23,8 +23,9 @@ std::int64_t place(const std::array<std::int64_t, 5>& shape, std::int64_t a, std
   return (((a * shape[1] + b) * shape[2] + c) * shape[3] + d) * shape[4] + e;
 }
 
-// Calls visit(wide, weight, narrow, count, wide step, narrow step) for the runs of taps along a row
-// that share a weight.
+// Calls visit(wide, weight, narrow, count, wide step) for each run of taps along a row that share a
+// weight: offsets of the first elements, number of taps, and the step on the wide side. The step on
+// the narrow side is 1.
 template <class Visit>
 void for_each_tap(const Windows& of, Visit&& visit) {
   std::int64_t channels = of.narrow[1] / of.groups, inputs = of.weight[1];
@@ -91,7 +92,7 @@ Numbers to_weight(const Windows& of, const Numbers& wide, const Numbers& narrow,
   return out;
 }
 
-// One number for each of `dims` dims, or one for all; those in front stay as they are.
+// Sets the last `dims` entries from an attribute with one number per dim or one for all.
 void set_dims(const LocalCall& call, const char* name, int dims,
               std::array<std::int64_t, 3>& into) {
   if (!call.attributes.has(name)) return;
@@ -110,7 +111,7 @@ std::array<std::int64_t, 5> as_3d(const Shape& shape) {
 
 constexpr std::int64_t kMostPlaces = 1 << 20;
 
-// The windows of an input and a weight; `output` gets the output's shape.
+// The windows of an input and a weight. Sets `output` to the shape of the output.
 Windows windows(const LocalCall& call, const Shape& input, const Shape& weight, bool transposed,
                 Shape& output) {
   int rank = input.size(), dims = rank - 2;

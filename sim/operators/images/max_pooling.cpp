@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The largest of every window and where it is: its number among the spatial elements.
+// Max pooling: the largest element of every window and its index among the spatial elements.
 #include <array>
 #include <cmath>
 #include <functional>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace arithmetic;
 
-// By spatial dim, those that are not there one window of one element.
+// Sizes and windows of three spatial dims; missing dims have one window of one element.
 struct Pooled {
   std::array<std::int64_t, 3> sizes{1, 1, 1};
   std::array<std::vector<Window>, 3> windows;
@@ -31,7 +31,7 @@ Pooled pooled(const Shape& shape, int dims, const WindowsOf& windows_of) {
   return out;
 }
 
-// Calls visit(number among the spatial elements) for a window's.
+// Calls visit(index among the spatial elements) for each element of a window.
 template <class Visit>
 void for_each_in(const Pooled& of, const Window& a, const Window& b, const Window& c,
                  Visit&& visit) {
@@ -82,7 +82,8 @@ ArrayResults adaptive_max_pool(const LocalCall& call) {
                  [&](int d, std::int64_t n) { return adaptive_windows(n, sizes[to_index(d)]); });
 }
 
-// Values to where indices say, of `shape`: added, or the last one put.
+// A tensor of `shape` with the values at their indices. Of several values for one index, adds all
+// or keeps the last.
 Array placed(const LocalCall& call, const Array& from, const Array& indices, const Shape& shape,
              bool adds) {
   call.expect(from.shape == indices.shape, "expected an index for every value");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Averages over windows, and images in another size: along every spatial dim an element of the
-// result is a weighted sum of a few of the input, whatever the other dims. Their derivatives are
-// the same sums the other way.
+// Average pooling and image resizing. Both are separable: along each spatial dim, an element of the
+// result is a weighted sum of a few elements of the input. Their derivatives apply the same weights
+// in the opposite direction.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -17,14 +17,14 @@ struct Tap {
 };
 using Taps = std::vector<std::vector<Tap>>;  // by element of the result
 
-// The spatial dims, those that are not there of length 1.
+// The weights along three spatial dims; missing dims have length 1.
 struct Sampling {
   std::int64_t outer = 1;
   std::array<std::int64_t, 3> wide{1, 1, 1};
   std::array<Taps, 3> taps{Taps{{{0, 1}}}, Taps{{{0, 1}}}, Taps{{{0, 1}}}};
 };
 
-// Calls visit(element of the input, of the result, weight).
+// Calls visit(input element, result element, weight) for every weight.
 template <class Visit>
 void for_each_tap(const Sampling& of, Visit&& visit) {
   std::size_t out = 0;
@@ -41,7 +41,7 @@ void for_each_tap(const Sampling& of, Visit&& visit) {
         }
 }
 
-// The input's shape with the sampled sizes.
+// The shape of the result.
 Shape sampled_shape(Shape shape, int dims, const Sampling& of) {
   for (int d = 0; d < dims; ++d)
     shape[shape.size() - dims + d] = std::ssize(of.taps[to_index(3 - dims + d)]);
@@ -97,7 +97,7 @@ ArrayResults avg_pool(const LocalCall& call) {
   PoolWindows pool(call, kDims);
   return results(sampled(
       in, kDims, sampling(call, in.shape, kDims, [&](int d, std::int64_t n) {
-        // One dim divides for all.
+        // A given divisor is applied along one dim only.
         return averages(pool.windows(d, n), !fixed ? 0 : d == 0 ? divisor : 1, with_padding);
       })));
 }
@@ -120,17 +120,17 @@ ArrayResults adaptive_avg_pool2d_backward(const LocalCall& call) {
   return results(sampled_back(call, grad, in.shape, 2, sampling(call, in.shape, 2, taps)));
 }
 
-// ---- images in another size
+// ---- image resizing
 
 enum class Filter : std::uint8_t { Nearest, NearestExact, Linear, Cubic };
 
-// Where element i of `to` lies among `from`, in their steps.
+// The position of element i of a dim of length `to` in the input's dim of length `from`.
 struct Position {
   std::int64_t from, to;
-  double scale;  // given; 0: from the lengths
+  double scale;  // 0: follows from the lengths
   bool align_corners;
 
-  // In f32, as the kernels of f32 images.
+  // Rounded to f32, as in PyTorch's kernels for f32 images.
   double step() const {
     if (scale > 0) return static_cast<float>(1 / scale);
     return static_cast<float>(from) / static_cast<float>(to);
@@ -186,7 +186,7 @@ ArrayResults upsample(const LocalCall& call) {
   return results(sampled(in, kDims, image_sampling(call, in.shape, kDims, kFilter, sizes)));
 }
 
-// Batch and channels are the gradient's own, whatever "input_size" says.
+// Takes batch and channels from the gradient and ignores those of "input_size".
 template <int kDims, Filter kFilter>
 ArrayResults upsample_backward(const LocalCall& call) {
   const Array& grad = call.tensor(0);

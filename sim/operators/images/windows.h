@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The windows of pooling along one dim.
+// Pooling windows along one dim.
 #pragma once
 
 #include <vector>
@@ -8,21 +8,20 @@
 
 namespace reshard::sim {
 
-// Elements start, start + step .. below end; `padded`: with the padding it reaches into.
+// Elements start, start + step, .. below end. `padded`: length including padding.
 struct Window {
   std::int64_t start, end, padded, step = 1;
 };
 
-// How many windows' worth of elements there are: the product of the dims before the last `dims`,
-// of which there must be at least one.
+// The product of the extents before the last `dims` dims. There must be at least one such dim.
 std::int64_t outer_count(const LocalCall& call, const Shape& shape, int dims);
 
-// One size for each of `dims` dims, or one for all; at least 1 and not too many.
+// Sizes from an attribute with one number per dim or one for all; each 1 .. 2^20.
 std::vector<std::int64_t> spatial_sizes(const LocalCall& call, const char* name, int dims);
 
 std::vector<Window> adaptive_windows(std::int64_t length, std::int64_t count);
 
-// Of a call with kernel_size, stride, padding, dilation and ceil_mode.
+// The windows of a call with kernel_size, stride, padding, dilation and ceil_mode.
 class PoolWindows {
  public:
   PoolWindows(const LocalCall& call, int dims);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Into which bin each value falls, and how many fall into each.
+// The bin of each value, and histograms.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,8 +9,8 @@
 namespace reshard::sim {
 namespace {
 
-// How many boundaries lie below a value, or with "right" not above: of sorted ones its bin, of a
-// part of them what that part adds. A NaN is above all.
+// The number of boundaries below each value or, with "right", not above it. For all boundaries this
+// is the value's bin; for a shard of them it is the shard's contribution. NaN is above all.
 ArrayResults bucketize(const LocalCall& call) {
   const Array &in = call.tensor(0), &bounds = call.tensor(1);
   bool right = call.attributes.boolean("right", false);
@@ -27,8 +27,8 @@ ArrayResults bucketize(const LocalCall& call) {
   return results(Array::of(dtype, in.shape, std::move(out)));
 }
 
-// Bins of one width from min to max, of which the last has both ends; equal ends are those of the
-// values. Integers, which GPUs count too, are put into bins without rounding.
+// Bins of equal width from min to max; the last one includes max. If min and max are equal, takes
+// the range of the values. Integers, which GPUs accept, are binned without rounding.
 ArrayResults histc(const LocalCall& call) {
   const Array& in = call.tensor(0);
   std::int64_t bins = call.attributes.integer("bins", 100);

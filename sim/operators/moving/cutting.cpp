@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parts of a tensor along one dim, along a diagonal, or on one side of it; and what puts such parts
-// back.
+// Parts of a tensor along one dim, along a diagonal, or on one side of a diagonal; and operators
+// that write such parts back.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ ArrayResults split_into(const LocalCall& call, const Array& in, int dim,
   return out;
 }
 
-// Pieces of one size, the last one what remains; one empty piece of an empty dim.
+// Pieces of equal size, the last one with the remainder; an empty dim has one empty piece.
 std::vector<std::int64_t> pieces(const LocalCall& call, std::int64_t extent, std::int64_t size) {
   call.expect(size > 0 || (size == 0 && extent == 0), "expected a size above 0");
   std::vector<std::int64_t> out;
@@ -92,7 +92,7 @@ ArrayResults select(const LocalCall& call) {
   return results(selected(in, dim, index_in(call, in.shape[dim])));
 }
 
-// Which places of a dim a slice takes.
+// The indices of a dim that a slice takes.
 struct Range {
   std::int64_t start, length, step;
 };
@@ -125,7 +125,7 @@ ArrayResults narrow(const LocalCall& call) {
   return results(narrowed(in, dim, start, length));
 }
 
-// `part` in place of a range of a dim of `whole`.
+// `whole` with `part` in a range of a dim.
 Array with_range(const LocalCall& call, Array whole, const Array& part, int dim, Range range) {
   Shape shape = whole.shape;
   shape[dim] = range.length;
@@ -143,7 +143,7 @@ Array zeros_of(const LocalCall& call) {
                       shape_of(call, call.attributes.integers("input_sizes")));
 }
 
-// Both forms write the last tensor into a whole: the first one, or zeros.
+// Writes a part into the first tensor; the backward form writes it into zeros.
 template <bool kBackward>
 ArrayResults slice_scatter(const LocalCall& call) {
   Array whole = kBackward ? zeros_of(call) : call.tensor(0);
@@ -165,13 +165,13 @@ ArrayResults select_scatter(const LocalCall& call) {
   return results(with_range(call, whole, reshaped(part, shape), dim, range));
 }
 
-// How far a diagonal is from the main one.
+// The offset of a diagonal from the main one.
 std::int64_t diagonal_at(const LocalCall& call, const char* name) {
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   return std::clamp(call.attributes.integer(name, 0), -kMost, kMost);
 }
 
-// A diagonal as a strided view, as its last dim.
+// A diagonal as a strided view; the diagonal is the last dim of the view.
 struct Diagonal {
   Shape shape;
   DimVector strides;
@@ -241,7 +241,8 @@ ArrayResults diag(const LocalCall& call) {
   return diagonal({call.name, call.arguments, attributes, call.random, call.row});
 }
 
-// On one side of a diagonal of the last two dims, zeros elsewhere.
+// Keeps the elements on one side of a diagonal of the last two dims, and the diagonal; the others
+// become zero.
 template <bool kLower>
 ArrayResults triangle(const LocalCall& call) {
   Array out = call.tensor(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of a table by index, and their gradient.
+// Embedding: rows of a table by index; and its gradient.
 #include <fmt/format.h>
 
 #include <array>
@@ -33,8 +33,8 @@ ArrayResults embedding(const LocalCall& call) {
   return results(std::move(out));
 }
 
-// Rows of the gradient added up by index; rows of `padding_idx` get none. `scale_grad_by_freq`:
-// divided by how often the index comes.
+// Sums the rows of the gradient by index, except those of `padding_idx`. With `scale_grad_by_freq`
+// divides by the number of occurrences of the index.
 ArrayResults embedding_dense_backward(const LocalCall& call) {
   const Array &grad = call.tensor(0), &index = call.tensor(1);
   std::int64_t count = call.attributes.integer("num_weights"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators whose index tensors say which elements are read or written. Each makes the offsets of
-// its elements first.
+// Operators with index tensors for the elements that are read or written. Each first computes the
+// offsets of its elements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ Array taken(const Array& from, const Shape& shape, const Offsets& offsets) {
   return out;
 }
 
-// Element i of `part`, of one dtype with it, put or folded into `whole` at offset i.
+// Folds element i of `part` into `whole` at offsets[i]. Both must have the same dtype.
 template <class Fold>
 Array folded_into(const Array& whole, const Array& part, const Offsets& offsets, Fold fold) {
   return visit_computing(whole.dtype, [&](auto t) {
@@ -55,7 +55,7 @@ Array put_into(const Array& whole, const Array& part, const Offsets& offsets, bo
   return folded_into(whole, part, offsets, [](auto, auto b) { return b; });
 }
 
-// Offsets into `shape` of the elements of `index`, whose values are places along a dim.
+// Offsets into `shape` for each element of `index`; its values are indices along `dim`.
 Offsets offsets_along(const LocalCall& call, const Shape& shape, const Array& index, int dim) {
   if (index.count() == 0) return {};
   bool is_scalar = shape.size() == 0;
@@ -83,7 +83,7 @@ ArrayResults gather(const LocalCall& call) {
   return results(taken(in, index.shape, offsets_along(call, in.shape, index, dim)));
 }
 
-// What is scattered: of the index's shape, from a larger tensor or a scalar.
+// The values to scatter, in the shape of the index: from a tensor at least as large, or a scalar.
 Array scattered(const LocalCall& call, const Array& self, const Array& index) {
   std::size_t position = 2;
   Term term = term_of(call, "value", position);
@@ -118,7 +118,7 @@ ArrayResults scatter(const LocalCall& call) {
 double floor_or_true_quotient(double a, double b) { return a / b; }
 std::int64_t floor_or_true_quotient(std::int64_t a, std::int64_t b) { return floor_division(a, b); }
 
-// Offsets of whole slices of a dim: index i stands for all elements there.
+// Offsets of all elements at the given indices along a dim. Sets `part` to their shape.
 Offsets slice_offsets(const LocalCall& call, const Shape& shape, const Array& index, int dim,
                       Shape& part) {
   call.expect(index.shape.size() <= 1, "expected an index of 1 dim");
@@ -162,7 +162,8 @@ ArrayResults index_fill(const LocalCall& call) {
   return results(put_into(in, part, offsets, false));
 }
 
-// What goes where of the first tensor's elements.
+// The source tensor of an indexed write, and the offset of each of its elements in the first
+// tensor.
 struct IndexedSource {
   Array part;
   Offsets offsets;
@@ -192,7 +193,7 @@ ArrayResults index_write(const LocalCall& call) {
   }));
 }
 
-// Of what is indexed: what is there and all that goes there, or without it, only the latter.
+// Reduces all values that go to one element; with include_self also its previous value.
 ArrayResults index_reduce(const LocalCall& call) {
   const Array& in = call.tensor(0);
   const IndexedSource source = indexed_source(call);
@@ -221,8 +222,8 @@ ArrayResults index_reduce(const LocalCall& call) {
   }));
 }
 
-// x[i, :, j]: what the indexed dims become goes in their place where they stand together, else in
-// front.
+// Advanced indexing such as x[i, :, j]. The dims of the index tensors replace the indexed dims if
+// those are adjacent; otherwise they come first.
 struct Advanced {
   Shape shape;
   Offsets offsets;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors joined, and a tensor in a larger or mirrored one.
+// Concatenation, padding, flipping and rolling.
 #include <array>
 
 #include "sim/operators/moving/shapes.h"
@@ -34,7 +34,7 @@ Array joined(const LocalCall& call, const std::vector<Array>& parts, int dim) {
   return out;
 }
 
-// A tensor of shape (0,) joins all.
+// Tensors of shape (0,) are skipped: they can be joined with any others.
 ArrayResults cat(const LocalCall& call) {
   const auto& tensors = call.full_list(0);
   std::vector<Array> parts;
@@ -56,7 +56,8 @@ ArrayResults stack(const LocalCall& call) {
   return results(joined(call, parts, dim));
 }
 
-// From the last dim on: places before and behind; a negative number cuts.
+// `pad` has two numbers per dim, last dim first: elements to add before and after. Negative numbers
+// remove elements.
 ArrayResults constant_pad_nd(const LocalCall& call) {
   const Array& in = call.tensor(0);
   std::vector<std::int64_t> pad = call.attributes.integers("pad");
@@ -115,7 +116,7 @@ Array rolled(const Array& in, int dim, std::int64_t by) {
   return out;
 }
 
-// Without dims: of all elements in order.
+// Without dims, rolls the flattened tensor.
 ArrayResults roll(const LocalCall& call) {
   Array out = call.tensor(0);
   std::vector<std::int64_t> shifts = call.attributes.integers("shifts");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that compare the elements of a slice and give their places, too. A NaN is larger than
-// all, as PyTorch orders; among equals the first comes first.
+// Operators that compare the elements of a slice and also return their indices. As in PyTorch, NaN
+// is larger than all numbers; sorting is stable.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -19,7 +19,7 @@ bool before(T a, T b) {
   return is_nan(b) ? !is_nan(a) : a < b;
 }
 
-// Places of a slice's elements, ascending or descending.
+// The indices of a slice's elements in sorted order.
 template <class T>
 std::vector<Int> sorted_places(std::span<const T> slice, bool descending) {
   std::vector<Int> places(slice.size());
@@ -31,7 +31,7 @@ std::vector<Int> sorted_places(std::span<const T> slice, bool descending) {
   return places;
 }
 
-// Values and their places in the slices of one dim, `length` of each slice as `pick` lists them.
+// Values and indices of `length` elements of each slice of a dim, in the order that `pick` returns.
 template <class T, class Pick>
 ArrayResults picked_of(const LocalCall& call, int dim, std::int64_t length, Pick pick) {
   const Array& in = call.tensor(0);
@@ -77,7 +77,8 @@ ArrayResults topk(const LocalCall& call) {
   });
 }
 
-// One place a slice, chosen by `choose`; an empty slice has place 0 and the value `absent`.
+// Value and index of the element that `choose` picks in each slice. An empty slice gives the value
+// `absent` and index 0.
 template <class T, class Choose>
 ArrayResults chosen_of(const LocalCall& call, const SliceDims& dims, T absent, Choose choose) {
   const Array& in = call.tensor(0);
@@ -116,7 +117,7 @@ ArrayResults extreme(const LocalCall& call, const SliceDims& dims) {
   });
 }
 
-// max(x), max(x, dim), max(x, other): told apart by what is there.
+// max(x), max(x, dim) or max(x, other), depending on the arguments.
 template <bool kLargest>
 ArrayResults extreme_of_any_kind(const LocalCall& call) {
   bool of_two = call.attributes.has("other") || call.optional_tensor(1);
@@ -134,7 +135,7 @@ ArrayResults place_of_extreme(const LocalCall& call) {
   return results(*extreme<kLargest>(call, dims)[1]);
 }
 
-// The k-th least of a slice, from 1; a NaN where `nan_wins` and there is one.
+// Index of the k-th smallest element, from 1; of the first NaN if `nan_wins` and there is one.
 template <class T>
 Int kth(std::span<const T> slice, std::int64_t k, bool nan_wins) {
   if (nan_wins)
@@ -153,7 +154,7 @@ ArrayResults kthvalue(const LocalCall& call) {
   });
 }
 
-// The lower of the two in the middle; NaNs win, or are left out.
+// The lower of two middle elements. A NaN is the result, or NaNs are ignored if kLeavesNans.
 template <bool kLeavesNans>
 ArrayResults median(const LocalCall& call) {
   const Array& in = call.tensor(0);
@@ -173,7 +174,7 @@ ArrayResults median(const LocalCall& call) {
   return out;
 }
 
-// The least of the values that come most often, at its last place.
+// The smallest of the most frequent values, with its last index.
 ArrayResults mode(const LocalCall& call) {
   return visit_computing(call.tensor(0).dtype, [&](auto t) {
     using T = decltype(t);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shapes from attributes, checked.
+// Checked shapes from attributes.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,14 +20,14 @@ inline Shape shape_of(const LocalCall& call, const std::vector<std::int64_t>& si
   return out;
 }
 
-// A dim more, at `at`.
+// The shape with one more dim at position `at`.
 inline Shape with_dim(const LocalCall& call, const Shape& shape, int at, std::int64_t extent) {
   std::vector<std::int64_t> sizes(shape.begin(), shape.end());
   sizes.insert(sizes.begin() + at, extent);
   return shape_of(call, sizes);
 }
 
-// `count` elements in those sizes, of which one may be -1.
+// A shape of `count` elements from sizes of which one can be -1, which is then inferred.
 inline Shape inferred_shape(const LocalCall& call, const std::vector<std::int64_t>& sizes,
                             std::int64_t count) {
   Shape out = shape_of(call, sizes);

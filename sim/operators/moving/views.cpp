@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Views: the same elements under another shape, or dims in another order.
+// Views: the same elements in another shape or dtype, or with dims in another order; and repeated
+// tensors.
 #include <fmt/format.h>
 
 #include <Eigen/Core>
@@ -21,7 +22,7 @@ ArrayResults view(const LocalCall& call) {
   return results(reshaped(in, inferred_shape(call, call.attributes.integers(name), in.count())));
 }
 
-// As its bits, in the low ones.
+// The bits of an element, in the low bits of the result.
 std::uint64_t bits_of(double value, std::int64_t integer, DType dtype) {
   switch (dtype) {
     case DType::F64:
@@ -199,7 +200,7 @@ ArrayResults flatten(const LocalCall& call) {
   return results(reshaped(in, shape));
 }
 
-// Each dim as (times, extent), the copies with stride 0, then as one.
+// Repeats the tensor along each dim, where dims that it lacks are added in front.
 ArrayResults repeated(const LocalCall& call, const Array& in, std::vector<std::int64_t> times) {
   int rank = in.shape.size();
   call.expect(std::ssize(times) >= rank, "expected a number of repeats for every dim");
@@ -213,7 +214,7 @@ ArrayResults repeated(const LocalCall& call, const Array& in, std::vector<std::i
   }
   DimVector strides = dense_strides(own);
   std::vector<std::int64_t> offsets{0};
-  Array out = Array::zeros(in.dtype, shape);  // refuses what is too large
+  Array out = Array::zeros(in.dtype, shape);  // throws if it is too large
   if (out.count() == 0) return results(std::move(out));
   for (int d = 0; d < shape.size(); ++d) {
     std::vector<std::int64_t> next;

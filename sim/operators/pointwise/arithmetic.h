@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arithmetic that means the same on double and on int64_t, as PyTorch has it.
+// Arithmetic with PyTorch's semantics for both double and int64_t.
 #pragma once
 
 #include <cmath>
@@ -34,7 +34,7 @@ inline Int times(Int a, Int b) {
 inline Int negated(Int a) { return minus(Int{0}, a); }
 inline bool is_nan(Int) { return false; }
 
-// A NaN wins.
+// If either is NaN, so is the result.
 template <class T>
 T larger(T a, T b) {
   return is_nan(a) || a > b ? a : b;
@@ -44,7 +44,7 @@ T smaller(T a, T b) {
   return is_nan(a) || a < b ? a : b;
 }
 
-// Towards minus infinity, and what remains then, of the divisor's sign.
+// Division rounded towards minus infinity, and its remainder, which has the sign of the divisor.
 inline double floor_division(double a, double b) {
   if (b == 0) return a / b;
   double rest = std::fmod(a, b), quotient = (a - rest) / b;

@@ -10,7 +10,7 @@
 namespace reshard::sim {
 namespace {
 
-// What the scalar operator calls `scalar` and `scalars`.
+// The name of `scalar` and `scalars` in the plain operator.
 std::string_view scalar_name(const OperatorRow& row) {
   std::string_view base = row.name.substr(0, row.name.find('.'));
   if (base == "pow" || base == "float_power") return "exponent";
@@ -23,7 +23,7 @@ std::string_view scalar_name(const OperatorRow& row) {
 
 bool is_products(std::string_view name) { return name == "addcmul" || name == "addcdiv"; }
 
-// The attributes of one position; `scalars` a tensor of addcmul's and addcdiv's, or null.
+// The attributes of one position. `scalars`: the tensor of scalars of addcmul and addcdiv, or null.
 OpAttributes attributes_at(const LocalCall& call, const Array* scalars, std::size_t position,
                            std::size_t count) {
   OpAttributes out = call.attributes;
@@ -65,7 +65,7 @@ ArrayResults for_each_position(const LocalCall& call,
     if (argument.is_list && !first) first = &argument.arrays;
   call.expect(first, "expected a list of tensors among its inputs, found none");
   std::size_t count = first->size();
-  // A single tensor behind addcmul's lists holds the scalars.
+  // A single tensor after the lists of addcmul or addcdiv holds the scalars.
   std::span<const ArrayArgument> arguments = call.arguments;
   const Array* scalars = nullptr;
   if (is_products(call.row->name) && arguments.size() == 4) {

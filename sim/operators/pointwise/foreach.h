@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators over lists of tensors: the operator on every position.
+// Operators over lists of tensors: applies the operator at every position.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,11 @@
 
 namespace reshard::sim {
 
-// The operator that "_foreach_NAME" does, from NAME: "norm" is "linalg_vector_norm", most are
-// themselves.
+// The operator that "_foreach_NAME" applies: "linalg_vector_norm" for "norm"; for most it is NAME.
 std::string_view foreach_base(std::string_view name);
 
-// Lists of the call give their positions one by one, single tensors go to every one; so do lists of
-// scalars, under the name that the scalar operator knows them by.
+// Calls `run` for every position: with that element of each list, and with every single tensor.
+// Scalars, or the element of a list of scalars, are passed by their name in the plain operator.
 ArrayResults for_each_position(const LocalCall& call,
                                const std::function<ArrayResults(const LocalCall&)>& run);
 

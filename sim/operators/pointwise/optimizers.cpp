@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fused Adam and AdamW, in place: lists of parameters, gradients, two moments, largest second
-// moments (amsgrad) and steps.
+// Fused Adam and AdamW on lists of parameters, gradients, first and second moments, largest second
+// moments (amsgrad) and steps; and the gradient scaler's check for infinities.
 #include <array>
 #include <cmath>
 
@@ -14,7 +14,7 @@ struct Adam {
   bool is_amsgrad, maximizes, decouples;
 };
 
-// The new parameter, and the moments in place.
+// Returns the new parameter and updates the moments.
 double stepped(const Adam& of, double step, double parameter, double grad, double& first,
                double& second, double* largest) {
   if (of.maximizes) grad = -grad;
@@ -49,7 +49,8 @@ Adam adam_of(const LocalCall& call, const Array* rate) {
           kDecouples};
 }
 
-// The lists of a call: parameters, gradients, moments, largest second moments, steps.
+// The lists of a call: parameters, gradients, first and second moments, largest second moments,
+// steps.
 std::array<const std::vector<const Array*>*, 6> lists_of(const LocalCall& call, bool is_amsgrad) {
   std::array<const std::vector<const Array*>*, 6> out{};
   for (std::size_t l = 0; l < 6; ++l) {
@@ -61,9 +62,9 @@ std::array<const std::vector<const Array*>*, 6> lists_of(const LocalCall& call, 
   return out;
 }
 
-// Parameters, gradients, moments, largest, as they are after the step. Steps were counted up
-// before, by the caller, as in PyTorch. Behind the lists: lr where it is a tensor, the scale of the
-// gradients, and whether one of them was found infinite.
+// Returns parameters, gradients, moments and largest second moments after the step. As in PyTorch,
+// the caller has already incremented the steps. The arguments after the lists are lr if it is a
+// tensor, the scale of the gradients, and whether an infinite gradient was found.
 template <bool kDecouples, bool kTensorRate>
 ArrayResults adam(const LocalCall& call) {
   Adam of = adam_of<kDecouples>(call, kTensorRate ? &call.tensor(6) : nullptr);
@@ -90,7 +91,7 @@ ArrayResults adam(const LocalCall& call) {
   return out;
 }
 
-// The list times inv_scale, and found_inf, 1 where an element is not finite.
+// The list times inv_scale, and found_inf, which becomes 1 if an element is not finite.
 ArrayResults unscale(const LocalCall& call) {
   Array found = call.tensor(1);
   double by = number_in(call, &call.tensor(2), 1);

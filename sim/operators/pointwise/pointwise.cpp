@@ -11,10 +11,10 @@
 namespace reshard::sim {
 namespace {
 
-// bool, integer, floating.
+// 0: bool, 1: integer, 2: floating.
 int category(DType dtype) { return dtype == DType::Bool ? 0 : is_integer(dtype) ? 1 : 2; }
 
-// Integers by width; u8 with a signed one is the next wider.
+// The wider of two signed integers. u8 with a signed integer gives that one, but at least i16.
 DType promoted_integers(DType a, DType b) {
   if (a == b) return a;
   if (a == DType::U8 || b == DType::U8) {
@@ -24,7 +24,7 @@ DType promoted_integers(DType a, DType b) {
   return std::min(a, b);  // I64, I32, I16, I8
 }
 
-// 0: none; scalars 1, 0-d tensors 2, tensors with dims 3.
+// 1: scalars, 2: 0-d tensors, 3: tensors with dims.
 int priority(const Term& term) { return !term.array ? 1 : term.array->shape.size() == 0 ? 2 : 3; }
 
 DType dtype_of(const Term& term) {
@@ -42,7 +42,7 @@ T scalar_as(const Term& term, DType dtype) {
   }
 }
 
-// The operand's elements as many as the result has.
+// The operand's elements, broadcast to the shape of the result.
 template <class T>
 std::vector<T> operand(const Term& term, DType dtype, const Shape& shape, std::int64_t count) {
   if (!term.array) return std::vector<T>(to_index(count), scalar_as<T>(term, dtype));

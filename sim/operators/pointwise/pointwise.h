@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Evaluates pointwise operators: operands found, promoted, broadcast.
+// Evaluates pointwise operators: finds, promotes and broadcasts the operands.
 #pragma once
 
 #include <initializer_list>
@@ -8,8 +8,7 @@
 
 namespace reshard::sim {
 
-// A tensor, or a scalar where there is none: of kind Bool, I64 or F64, of which only one number is
-// set.
+// A tensor, or if `array` is null a scalar. F64 uses `number`, Bool and I64 use `integer`.
 struct Term {
   const Array* array = nullptr;
   DType scalar_kind = DType::F64;
@@ -17,23 +16,23 @@ struct Term {
   std::int64_t integer = 0;
 };
 
-// PyTorch's result type: tensors with dims before 0-d ones before scalars, each only where its kind
-// (bool, integer, floating) is above what is there.
+// PyTorch's result type: that of the tensors with dims; 0-d tensors, and then scalars, only change
+// it if their category (bool < integer < floating) is higher.
 DType common_dtype(std::span<const Term> terms);
 DType promoted(DType a, DType b);
 
 Shape broadcast(const LocalCall& call, const Shape& a, const Shape& b);
-// Its elements repeated to a shape that it broadcasts to.
+// Repeats the elements to a shape that the array broadcasts to.
 Array broadcast_to(const LocalCall& call, const Array& array, const Shape& shape);
 
-// The operand called `name`: a scalar where an attribute is so called, else the tensor at
-// `position`, which then moves on.
+// The operand `name`: a scalar if there is an attribute of that name, else the tensor at
+// `position`, which is then incremented.
 Term term_of(const LocalCall& call, const char* name, std::size_t& position);
 
 Array evaluate(const LocalCall& call, const Pointwise& op);
-ArrayResults run_pointwise(const LocalCall& call);  // of the call's row
+ArrayResults run_pointwise(const LocalCall& call);  // the operator of the call's row
 
-// The operator of another one's call, its tensors given here.
+// Evaluates an operator on the given tensors with the attributes of the call.
 Array evaluate_with(const LocalCall& call, const Pointwise& op,
                     std::initializer_list<const Array*> tensors);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Derivatives of pointwise operators, times what comes from behind.
+// Derivatives of pointwise operators, times the incoming gradient.
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -14,7 +14,7 @@ using namespace arithmetic;
 
 constexpr OperandNames kGradAndSelf{"grad_output", "self_tensor", ""};
 
-// Gradient and input; names that no attribute has.
+// Operands are the gradient and the input, by names that no attribute has.
 template <int kParameters = 0, class F>
 constexpr Pointwise gradient(F f, Parameters parameters = {}) {
   return floating<2, kParameters>(f, parameters, kGradAndSelf);
@@ -64,7 +64,7 @@ ArrayResults logit_backward(const LocalCall& call) {
   return results(evaluate(call, call.attributes.has("eps") ? kClampedLogit : kLogit));
 }
 
-// The third tensor is what its forward keeps on CPUs.
+// Ignores the third tensor, a buffer that the forward operator saves on CPUs.
 constexpr Pointwise kLogSigmoid = gradient([](double g, double x) { return g * sigmoid(-x); });
 
 ArrayResults log_sigmoid_backward(const LocalCall& call) {

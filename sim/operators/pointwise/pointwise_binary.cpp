@@ -29,7 +29,7 @@ ArrayResults div(const LocalCall& call) {
                                                   : kDivideTruncate));
 }
 
-// Shifts by as many places as there are, or more, leave nothing but the sign.
+// Shifts by 64 bits or more leave only the sign.
 Int shifted_left(Int a, Int b) {
   return b < 0 || b > 63 ? 0 : static_cast<Int>(static_cast<Unsigned>(a) << b);
 }

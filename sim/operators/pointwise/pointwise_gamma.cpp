@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Incomplete gamma functions, zeta, derivatives of digamma; Bessel functions that fall; the next
-// number of a dtype.
+// Incomplete gamma functions, zeta, polygamma, modified Bessel functions of the second kind, and
+// nextafter.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -16,14 +16,14 @@ using namespace arithmetic;
 // x^a exp(-x) / gamma(a).
 double gamma_density(double a, double x) { return std::exp(a * std::log(x) - x - std::lgamma(a)); }
 
-// Below a by the power series of the lower function.
+// The lower incomplete gamma function for x < a + 1, by its power series.
 double lower_series(double a, double x) {
   double term = 1 / a, sum = term;
   for (double k = a + 1; term > sum * 1e-17 && k < a + 1e5; ++k) sum += term *= x / k;
   return gamma_density(a, x) * sum;
 }
 
-// Above by the continued fraction of the upper one (Lentz's method).
+// The upper one for x >= a + 1, by its continued fraction (Lentz's method).
 double upper_fraction(double a, double x) {
   constexpr double kTiny = 1e-300;
   double b = x + 1 - a, c = 1 / kTiny, d = 1 / b, out = d;
@@ -48,7 +48,7 @@ double incomplete_gamma(double a, double x, bool upper) {
   return upper ? upper_fraction(a, x) : 1 - upper_fraction(a, x);
 }
 
-// The sum of (q + k)^-x: some terms, then Euler and Maclaurin's formula.
+// The sum of (q + k)^-x over k >= 0: the first terms, then the Euler-Maclaurin formula.
 double zeta(double x, double q) {
   if (x == 1) return kInfinity;
   if (!(x > 1)) return kNan;
@@ -58,7 +58,7 @@ double zeta(double x, double q) {
   }
   double sum = 0;
   for (int k = 0; k < 12 || q < 12; ++k, ++q) sum += std::pow(q, -x);
-  // Bernoulli's numbers over factorials: B2 / 2!, B4 / 4! ...
+  // Bernoulli numbers over factorials: B2 / 2!, B4 / 4!, ..
   constexpr std::array kBernoulli{1.0 / 12,         -1.0 / 720,     1.0 / 30240,
                                   -1.0 / 1209600,   1.0 / 47900160, -691.0 / 1307674368000,
                                   1.0 / 74724249600};
@@ -78,8 +78,8 @@ double polygamma(double x, double n) {
   return sign * std::exp(std::lgamma(n + 1)) * zeta(n + 1, x);
 }
 
-// exp(x) times the modified Bessel function of the second kind: its integral over exp(-x cosh t),
-// whose sum by even steps is exact long before its terms vanish.
+// exp(x) times the modified Bessel function of the second kind, by the trapezoidal rule for its
+// integral over exp(-x cosh t) cosh(order t), which converges very fast.
 double scaled_bessel_k(int order, double x) {
   if (x == 0) return kInfinity;
   if (!(x > 0)) return kNan;
@@ -95,13 +95,13 @@ double bessel_k(int order, double x) {
   return x > 750 ? 0 : scaled_bessel_k(order, x) * std::exp(-x);
 }
 
-// ---- the next number
+// ---- nextafter
 
 template <class Float, class Bits>
 double next_of(double from, double to) {
   return static_cast<double>(std::nextafter(static_cast<Float>(from), static_cast<Float>(to)));
 }
-// The upper half of an f32.
+// A bf16 is the upper half of an f32.
 double next_bf16(double from, double to) {
   auto x = static_cast<float>(from);
   if (std::isnan(from) || std::isnan(to)) return kNan;

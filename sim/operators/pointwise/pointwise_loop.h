@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A pointwise operator as data: its operands, its parameters, its dtypes and one loop for each of
-// the two types that operators compute in.
+// A pointwise operator as data: operands, parameters, dtypes, and one loop for each of the two
+// types that operators compute in.
 #pragma once
 
 #include <array>
@@ -11,16 +11,16 @@
 
 namespace reshard::sim {
 
-// Elements of the operands, whole parameters, elements of the result.
+// `operands` and `out` have `count` elements each; `parameters` apply to all elements.
 template <class T>
 using PointwiseLoop = void (*)(const T* const* operands, const T* parameters, T* out,
                                std::int64_t count);
 
-// Common: computed in the operands' common dtype, which the result has. Floating: integers become
-// f32 before. Double: all become f64. Truth: the result is bool.
+// Common: computes in the common dtype of the operands, which is that of the result. Floating: the
+// same, after integers become f32. Double: everything becomes f64. Truth: the result is bool.
 enum class Promotion : std::uint8_t { Common, Floating, Double, Truth };
 
-// An attribute, and what it is where it is left out.
+// An attribute and its default.
 struct Parameter {
   const char* name;
   double absent;
@@ -31,8 +31,8 @@ using OperandNames = std::array<const char*, kMaxOperands>;
 using Parameters = std::array<Parameter, kMaxParameters>;
 inline constexpr OperandNames kSelfAndOther{"self", "other", ""};
 
-// An operand whose name is an attribute of the call is that scalar, another one the call's next
-// tensor. A loop that is null: the operator does not take such dtypes.
+// An operand with the name of an attribute of the call is that scalar; any other operand is the
+// call's next tensor. A null loop means that the operator does not take such dtypes.
 struct Pointwise {
   Promotion promotion = Promotion::Common;
   int operand_count = 0, parameter_count = 0;
@@ -57,8 +57,8 @@ void pointwise_loop(const T* const* operands, const T* parameters, T* out, std::
               std::make_index_sequence<kParameters>{});
 }
 
-// `function` takes kOperands operands, then kParameters parameters; for integers, too, where it
-// takes them as `auto` and kWhole says so.
+// The function takes kOperands operands, then kParameters parameters. With kWhole it must accept
+// integers as well (`auto` arguments).
 template <int kOperands, int kParameters = 0, bool kWhole = false, class F>
 constexpr Pointwise pointwise(Promotion promotion, F, Parameters parameters = {},
                               OperandNames operands = kSelfAndOther) {
@@ -68,24 +68,24 @@ constexpr Pointwise pointwise(Promotion promotion, F, Parameters parameters = {}
   return out;
 }
 
-// Reals only; integers become floating.
+// Floats; integers become floats.
 template <int kOperands, int kParameters = 0, class F>
 constexpr Pointwise floating(F f, Parameters parameters = {},
                              OperandNames operands = kSelfAndOther) {
   return pointwise<kOperands, kParameters>(Promotion::Floating, f, parameters, operands);
 }
-// Reals only, integers are refused.
+// Floats only; integers are refused.
 template <int kOperands, int kParameters = 0, class F>
 constexpr Pointwise reals(F f, Parameters parameters = {}, OperandNames operands = kSelfAndOther) {
   return pointwise<kOperands, kParameters>(Promotion::Common, f, parameters, operands);
 }
-// Reals and integers alike.
+// Floats and integers.
 template <int kOperands, int kParameters = 0, class F>
 constexpr Pointwise numbers(F f, Parameters parameters = {},
                             OperandNames operands = kSelfAndOther) {
   return pointwise<kOperands, kParameters, true>(Promotion::Common, f, parameters, operands);
 }
-// Reals and integers alike, the result is bool.
+// Floats and integers; the result is bool.
 template <int kOperands, class F>
 constexpr Pointwise truth(F f, OperandNames operands = kSelfAndOther) {
   return pointwise<kOperands, 0, true>(Promotion::Truth, f, {}, operands);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Orthogonal polynomials of degree n at x, by their recurrences: 0 below degree 0.
+// Orthogonal polynomials of degree n at x by their recurrences; 0 for negative degrees. Also frexp.
 #include <array>
 #include <cmath>
 
@@ -14,8 +14,8 @@ using namespace arithmetic;
 constexpr double kMostDegree = 1 << 16;
 constexpr OperandNames kXAndN{"x", "n", ""};
 
-// `second` is of degree 1; next(k, of k, of k - 1) is of degree k + 1. A degree that nobody can
-// mean gives no number.
+// `second` is the value at degree 1; next(k, value at k, value at k - 1) is that at k + 1. Degrees
+// of kMostDegree or more give NaN.
 template <class Next>
 double recurrence(double degree, double second, Next next) {
   if (!(degree >= 0)) return std::isnan(degree) ? degree : 0;
@@ -29,7 +29,7 @@ double recurrence(double degree, double second, Next next) {
   return now;
 }
 
-// Chebyshev's of all four kinds, which differ in their second.
+// Chebyshev polynomials of all four kinds, which differ only in the one of degree 1.
 double chebyshev(double x, double n, double second) {
   return recurrence(n, second, [x](double, double now, double last) { return 2 * x * now - last; });
 }
@@ -63,7 +63,8 @@ template <double (*kOf)(double, double)>
 constexpr Pointwise kShifted = floating<2>([](double x, double n) { return kOf(2 * x - 1, n); }, {},
                                            kXAndN);
 
-// Two results: the mantissa from a half to 1, the power of 2.
+// frexp has two results: the mantissa in [0.5, 1), with the sign of the number, and the exponent of
+// 2.
 constexpr Pointwise kMantissa = reals<1>([](double x) {
   int exponent = 0;
   return std::frexp(x, &exponent);

@@ -13,8 +13,8 @@ namespace {
 using namespace arithmetic;
 constexpr double kPi = std::numbers::pi;
 
-// Quantile of the normal distribution: Acklam's rational approximation, then two steps of Halley's
-// method against erfc.
+// Quantile of the normal distribution: starts from Acklam's rational approximation in the tails and
+// from a linear one in between, then takes eight steps of Halley's method against erfc.
 double normal_quantile(double p) {
   if (!(p > 0 && p < 1)) return p == 0 ? -kInfinity : p == 1 ? kInfinity : kNan;
   if (p > 0.5) return -normal_quantile(1 - p);
@@ -40,12 +40,12 @@ double normal_quantile(double p) {
 double inverse_erf(double y) {
   if (std::fabs(y) >= 1) return std::fabs(y) == 1 ? y * kInfinity : kNan;
   double x = normal_quantile((y + 1) / 2) / std::numbers::sqrt2;
-  for (int i = 0; i < 2; ++i)  // exact again near 0
+  for (int i = 0; i < 2; ++i)  // Newton steps, which restore the precision near 0
     x -= (std::erf(x) - y) / (2 * std::numbers::inv_sqrtpi * std::exp(-x * x));
   return x;
 }
 
-// exp(x^2) erfc(x); far out by its continued fraction.
+// exp(x^2) erfc(x); for large x by its continued fraction.
 double scaled_erfc(double x) {
   if (x < 25) return std::exp(x * x) * std::erfc(x);
   double fraction = x;
@@ -58,7 +58,7 @@ double log_normal_share(double x) {
                 : std::log1p(-std::erfc(x / std::numbers::sqrt2) / 2);
 }
 
-// Derivative of log gamma: by recurrence to where its asymptotic series holds.
+// Derivative of log gamma: by recurrence up to where its asymptotic series holds.
 double digamma(double x) {
   if (x == 0) return std::copysign(kInfinity, -x);
   if (x < 0) {
@@ -73,7 +73,7 @@ double digamma(double x) {
          y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y * (1.0 / 132)))));
 }
 
-// Modified Bessel functions of the first kind: their power series.
+// Modified Bessel functions of the first kind by their power series.
 double bessel_i(int order, double x) {
   double term = order ? x / 2 : 1, out = 0, quarter = x * x / 4;
   if (std::isinf(x)) return order && x < 0 ? -kInfinity : kInfinity;

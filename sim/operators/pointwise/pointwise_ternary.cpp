@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pointwise operators of three operands, and of limits that may be absent.
+// Pointwise operators of three operands, and clamping to limits that can be absent.
 #include <array>
 
 #include "sim/operators/pointwise/arithmetic.h"
@@ -22,7 +22,7 @@ constexpr Pointwise kClampMin =
 constexpr Pointwise kClampMax =
     numbers<2>([](auto x, auto high) { return smaller(x, high); }, {}, {"self", "max", ""});
 
-// Limits are tensors or scalars, either may be absent.
+// Limits are tensors or scalars; either can be absent.
 ArrayResults clamp(const LocalCall& call) {
   const Array *low = call.optional_tensor(1), *high = call.optional_tensor(2);
   if (call.attributes.has("min") && !high) high = low, low = nullptr;
@@ -35,7 +35,7 @@ ArrayResults clamp(const LocalCall& call) {
   return results(limit ? evaluate_with(call, op, {self, limit}) : evaluate_with(call, op, {self}));
 }
 
-// The condition chooses; the result's dtype is the branches'.
+// Chooses elements by the condition; `dtype` is that of the branches.
 template <class T>
 Array chosen(const Array& condition, const Array& yes, const Array& no, DType dtype) {
   std::vector<std::int64_t> holds = values<std::int64_t>(condition);
@@ -70,7 +70,7 @@ ArrayResults where(const LocalCall& call) {
   return results(select_by(call, call.tensor(0), branches[0], branches[1], common_dtype(branches)));
 }
 
-// The value takes the tensor's dtype.
+// The value is converted to the tensor's dtype.
 ArrayResults masked_fill(const LocalCall& call) {
   std::size_t position = 2;
   Term value = term_of(call, "value", position), self{&call.tensor(0)};

@@ -45,7 +45,7 @@ ArrayResults logit(const LocalCall& call) {
   return results(evaluate(call, call.attributes.has("eps") ? kClampedLogit : kLogit));
 }
 
-// What stands for infinity is the dtype's largest number.
+// By default infinity becomes the largest number of the dtype.
 ArrayResults nan_to_num(const LocalCall& call) {
   const Array& in = call.tensor(0);
   if (!is_real(in.dtype)) return results(in);
@@ -75,7 +75,7 @@ T rounded_number(T x, [[maybe_unused]] T decimals) {
     return rounded_to(x, decimals);
 }
 
-// Integers are whole already.
+// Rounds floats by a function; integers do not change.
 template <double (*kFunction)(double)>
 constexpr Pointwise whole_kept() {
   return numbers<1>([](auto x) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scaled dot product attention in all of its forms: one forward and one backward, arguments and
-// outputs in each form's order. Dropout is not done: its probability must be 0.
+// Scaled dot product attention in all of its forms: one forward and one backward function, with the
+// arguments and outputs of each form. Dropout is not supported: its probability must be 0.
 #include <array>
 #include <cmath>
 
@@ -14,15 +14,16 @@ namespace {
 
 using namespace arithmetic;
 
-// (batch ..., queries, width) by (batch ..., keys, width). Batches are broadcast; heads, the last
-// of them, may be fewer in keys and values: each then serves a group of query heads.
+// Queries (batch ..., queries, width) and keys (batch ..., keys, width). Batch dims broadcast.
+// Keys and values can have fewer heads (the last batch dim): each then serves a group of query
+// heads.
 struct Attention {
   Shape batch;
   std::int64_t count = 1, queries = 0, keys = 0, width = 0, value_width = 0;
   double scale = 1;
   bool is_causal = false;
-  std::vector<std::int64_t> q_of, k_of, v_of;  // by batch: which matrix of each is its
-  std::vector<double> q, k, v, bias;           // bias: for every score, or none
+  std::vector<std::int64_t> q_of, k_of, v_of;  // by batch element: index of its matrix
+  std::vector<double> q, k, v, bias;           // bias: one per score, or empty
 };
 
 Shape batch_dims(const Shape& shape) {
@@ -31,8 +32,8 @@ Shape batch_dims(const Shape& shape) {
   return out;
 }
 
-// For what PyTorch takes apart; its kernels expect one batch, and see groups by the counts of
-// heads.
+// Whether the batch dims broadcast: only in the forms that PyTorch decomposes. Its kernels expect
+// equal batches, and infer groups from the numbers of heads.
 bool broadcasts(const LocalCall& call) {
   return call.row->name == "scaled_dot_product_attention" || call.row->name.ends_with("_math");
 }
@@ -105,7 +106,7 @@ Attention attention(const LocalCall& call, const Array& q, const Array& k, const
   return out;
 }
 
-// The scores of one batch, masked and biased: queries x keys.
+// The scores of one batch element, with bias and mask: queries x keys.
 std::vector<double> scores_of(const Attention& of, std::int64_t i) {
   std::vector<double> out(to_index(of.queries * of.keys));
   const double *q = of.q.data() + of.q_of[to_index(i)] * of.queries * of.width,
@@ -124,7 +125,7 @@ std::vector<double> scores_of(const Attention& of, std::int64_t i) {
 
 struct Attended {
   Array out, log_sum;
-  std::vector<double> weights;  // of every score, where they are asked for
+  std::vector<double> weights;  // of every score, if requested
 };
 
 Attended attend(const Attention& of, DType dtype, bool keeps_weights) {
@@ -151,7 +152,7 @@ Attended attend(const Attention& of, DType dtype, bool keeps_weights) {
           Array::of(dtype == DType::F64 ? dtype : DType::F32, sums, log_sum), std::move(weights)};
 }
 
-// dq, dk, dv and the bias's, from the gradient, the output and logsumexp.
+// Gradients of query, key, value and bias.
 struct Slopes {
   std::vector<double> q, k, v, bias;
 };
@@ -179,7 +180,7 @@ Slopes attend_backward(const Attention& of, const std::vector<double>& grad,
           towards += g[c] * of.v[v];
           d.v[v] += share * g[c];
         }
-        score = share * (towards - own);  // from here on its derivative
+        score = share * (towards - own);  // now the derivative of the score
         for (std::int64_t c = 0; c < of.width; ++c) {
           std::size_t q = to_index((query0 + a) * of.width + c),
                       k = to_index((key0 + b) * of.width + c);
@@ -193,7 +194,7 @@ Slopes attend_backward(const Attention& of, const std::vector<double>& grad,
   return d;
 }
 
-// Added up over the dims in which it was broadcast.
+// Sums the gradient `d` of the scores over the dims in which `like` was broadcast.
 Array summed_to(const Array& like, const Shape& scores, const std::vector<double>& d) {
   DimVector strides(scores.size(), 0), dense = dense_strides(like.shape);
   int first = scores.size() - like.shape.size();
@@ -207,8 +208,8 @@ Array summed_to(const Array& like, const Shape& scores, const std::vector<double
   return Array::of(like.dtype, like.shape, out);
 }
 
-// To another length of the last dim, which is filled with what adds nothing to a sum of
-// exponentials that it is subtracted from; or back.
+// Pads the last dim to `rows` with infinity, or cuts it. Padded rows have weights exp(score - inf),
+// which are 0.
 Array with_rows(const Array& log_sum, std::int64_t rows) {
   Shape shape = log_sum.shape;
   std::int64_t own = shape[shape.size() - 1], kept = std::min(own, rows);
@@ -231,7 +232,7 @@ Attended attended(const LocalCall& call, const Array* bias, bool keeps_weights =
 
 ArrayResults composite(const LocalCall& call) { return results(attended(call, mask_of(call)).out); }
 
-// Output and weights, [batches ..., queries, keys].
+// Results: output, and weights of shape [batch ..., queries, keys].
 ArrayResults math(const LocalCall& call) {
   Attended made = attended(call, mask_of(call), true);
   Shape shape = made.log_sum.shape;
@@ -245,9 +246,7 @@ ArrayResults of_cpu(const LocalCall& call) {
   return results(std::move(made.out), std::move(made.log_sum));
 }
 
-// Output, logsumexp, sequences and lengths that only nested tensors have, the state of the random
-// generator, debug mask.
-// Without dropout nothing is in it; keys in blocks as the kernel has them.
+// All zeros without dropout; keys are padded to the blocks of the kernel.
 Array debug_mask(const LocalCall& call) {
   const Array& query = call.tensor(0);
   int rank = query.shape.size();
@@ -258,6 +257,8 @@ Array debug_mask(const LocalCall& call) {
   return Array::zeros(query.dtype, shape);
 }
 
+// Results: output, logsumexp, cumulative and maximum lengths (for nested tensors only), state of
+// the random generator, debug mask.
 ArrayResults flash(const LocalCall& call) {
   Attended made = attended(call, nullptr);
   ArrayResults out(9);
@@ -272,7 +273,7 @@ ArrayResults efficient(const LocalCall& call) {
   Attended made = attended(call, mask_of(call));
   ArrayResults out(4);
   out[0] = std::move(made.out);
-  // The kernel writes blocks of 32 rows.
+  // The kernel pads logsumexp to blocks of 32 rows.
   std::int64_t rows = made.log_sum.shape[made.log_sum.shape.size() - 1];
   bool wants_sums = call.attributes.boolean("compute_log_sumexp", true);
   out[1] = with_rows(made.log_sum, wants_sums ? (rows + 31) / 32 * 32 : 0);
@@ -296,7 +297,8 @@ ArrayResults cudnn(const LocalCall& call) {
   return out;
 }
 
-// Gradient, query, key, value at 0 to 3; where bias, output and logsumexp stand says the form.
+// Arguments 0 to 3 are gradient, query, key and value. The positions of bias, output and logsumexp
+// depend on the form; kBias 0 means no bias.
 template <std::size_t kBias, std::size_t kOut, std::size_t kLogSum>
 ArrayResults backward(const LocalCall& call) {
   const Array &grad = call.tensor(0), &q = call.tensor(1), &k = call.tensor(2), &v = call.tensor(3);

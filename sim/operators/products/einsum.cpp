@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums of products by an equation of letters.
+// einsum: sums of products by an equation of letters.
 #include <algorithm>
 #include <array>
 
@@ -13,9 +13,9 @@ namespace {
 
 using namespace arithmetic;
 
-constexpr char kFirstDot = '0';  // "..." is digits, the last dim '7'
+constexpr char kFirstDot = '0';  // "..." becomes digits, of which the last dim is '7'
 
-// "b...ij->..." in parts, an ellipsis as one digit a dim.
+// The parts of an equation such as "b...ij->..."; an ellipsis becomes one digit per dim.
 struct Equation {
   std::vector<std::string> inputs;
   std::string output;
@@ -58,7 +58,8 @@ Equation equation(const LocalCall& call, const std::vector<const Array*>& tensor
     out.output = spelled(call, text.substr(arrow + 2), -1, dots);
     return out;
   }
-  // Without an arrow: the dims of dots, then letters that stand once, in their order.
+  // Without an arrow, the output has the dims of the ellipsis, then the letters that occur once, in
+  // alphabetical order.
   std::string all;
   for (const std::string& part : out.inputs) all += part;
   std::sort(all.begin(), all.end());
@@ -69,7 +70,7 @@ Equation equation(const LocalCall& call, const std::vector<const Array*>& tensor
   return out;
 }
 
-// The letters with their extents, first those of the output.
+// The letters with their extents, those of the output first.
 struct Letters {
   std::string order;
   std::vector<std::int64_t> extents;
@@ -108,14 +109,14 @@ Letters letters(const LocalCall& call, const Equation& of,
   return out;
 }
 
-// One factor: its strides by letter.
+// One factor, with its strides by letter.
 template <class T>
 struct Factor {
   std::vector<T> values;
   std::vector<std::int64_t> strides;
 };
 
-// Adds up the products over the letters from `letter` on, the factors being at `at`.
+// Sums the products over the letters from `letter` on. `at`: the current offset in each factor.
 template <class T>
 T summed(const std::vector<Factor<T>>& factors, const Letters& of, std::size_t letter,
          std::vector<std::int64_t>& at) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of scaled matrices, and of groups of matrices. Offsets say where each group's part of a
-// dim ends; what no group has is 0.
+// Products of scaled matrices, and grouped products. Offsets are the ends of the groups' parts of a
+// dim; results that belong to no group are 0.
 #include <algorithm>
 #include <array>
 
@@ -16,7 +16,7 @@ DType dtype_of(const LocalCall& call, DType absent) {
   return parse_dtype(call.attributes.text("out_dtype", ""));
 }
 
-// Each element times its scale: one for all, for its row, or for its column.
+// Multiplies each element by its scale: one for all, one per row, or one per column.
 std::vector<double> scaled(const LocalCall& call, const Array& matrix, const Array& scale) {
   call.expect(matrix.shape.size() == 2, "expected matrices");
   call.expect(scale.count() == 1 || scale.shape.size() == 2,
@@ -41,7 +41,7 @@ ArrayResults scaled_product(const LocalCall& call) {
   return results(Array::of(dtype_of(call, a.dtype), shape, out));
 }
 
-// From where to where of a dim each group has.
+// The part of a dim that belongs to a group.
 struct GroupRange {
   std::int64_t start, end;
 };
@@ -58,7 +58,7 @@ std::vector<GroupRange> parts(const Array* offsets, std::int64_t length) {
   return out;
 }
 
-// One group's matrices: rows, or columns, of a whole, or one of a batch.
+// The matrix of one group: rows or columns of a whole matrix, or one matrix of a batch.
 Array group_of(const Array& array, std::size_t group, int cut, const GroupRange& part) {
   if (array.shape.size() == 2) return narrowed(array, cut, part.start, part.end - part.start);
   return reshaped(narrowed(array, 0, static_cast<std::int64_t>(group), 1),
@@ -74,14 +74,15 @@ ArrayResults grouped_product(const LocalCall& call) {
   call.expect(left != 2 || right != 2 || a.shape[1] == b.shape[0], "expected matrices that fit");
   call.expect(left != 3 || right != 3 || a.shape[0] == b.shape[0],
               "expected as many matrices on both sides");
-  // What offsets cut: rows of the left, columns of the right, or what is summed.
+  // The dim that offsets cut: rows of the left matrix, columns of the right one, or the contracted
+  // dim.
   int cut_left = right == 3 ? 0 : 1, cut_right = left == 3 ? 1 : 0;
   std::int64_t groups = left == 3 ? a.shape[0] : right == 3 ? b.shape[0] : offsets->count();
   std::int64_t rows = a.shape[left - 2], columns = b.shape[right - 1];
   std::vector<GroupRange> of = parts(offsets, left == 2 ? a.shape[cut_left] : b.shape[cut_right]);
   call.expect(!offsets || std::ssize(of) == groups, "expected an offset for each group");
   of.resize(to_index(groups), {0, 0});
-  bool apart = left == right;  // the result has a matrix a group
+  bool apart = left == right;  // the result has one matrix per group
   Array out = Array::zeros(dtype_of(call, a.dtype),
                            apart ? Shape{groups, rows, columns} : Shape{rows, columns});
   for (std::size_t i = 0; i < to_index(groups); ++i) {

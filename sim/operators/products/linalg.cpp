@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Linear algebra on matrices, the last two dims, one by one over the batch before them. By Eigen,
-// in double.
+// Linear algebra on matrices in the last two dims, one by one over the batch dims before them, with
+// Eigen in double.
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
 #include <Eigen/LU>
@@ -16,7 +16,7 @@ namespace {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// A batch of matrices, or of what is made of each.
+// A batch of matrices.
 class Batch {
  public:
   Batch(const LocalCall& call, const Array& array) : dtype_(array.dtype) {
@@ -33,7 +33,7 @@ class Batch {
   Matrix at(std::int64_t i) const {
     return Eigen::Map<const Matrix>(values_.data() + i * rows_ * columns_, rows_, columns_);
   }
-  // The batch's shape and these dims.
+  // The batch dims, then these dims.
   Shape with(std::initializer_list<std::int64_t> dims) const {
     Shape out = batch_;
     for (std::int64_t dim : dims) out.push_back(dim);
@@ -47,7 +47,7 @@ class Batch {
   std::vector<double> values_;
 };
 
-// One result, matrix after matrix.
+// Collects one result, matrix after matrix.
 class Collected {
  public:
   void add(const Matrix& matrix) {
@@ -69,7 +69,7 @@ Batch square(const LocalCall& call, const Array& array) {
 
 Array no_errors(const Batch& of) { return Array::zeros(DType::I32, of.with({})); }
 
-// One matrix of each.
+// Applies `make` to each matrix; it returns a matrix of rows x columns.
 template <class Make>
 Array each(const Batch& of, std::int64_t rows, std::int64_t columns, Make&& make) {
   Collected out;
@@ -77,7 +77,7 @@ Array each(const Batch& of, std::int64_t rows, std::int64_t columns, Make&& make
   return out.array(of.dtype(), of.with({rows, columns}));
 }
 
-// exp(A): a Taylor series of A over a power of 2, then squared back.
+// exp(A): the Taylor series of A / 2^halvings, then squared `halvings` times.
 Matrix exponential(const Matrix& a) {
   double size = a.size() ? a.cwiseAbs().rowwise().sum().maxCoeff() : 0;
   int halvings = size > 0.25 && std::isfinite(size) ? std::ilogb(size) + 3 : 0;
@@ -99,7 +99,8 @@ ArrayResults inverse(const LocalCall& call) {
                  no_errors(a));
 }
 
-// Its columns up to the first at which the matrix is not positive definite; `failed` counts to it.
+// The Cholesky factor. `failed`: the first column, from 1, at which the matrix is not positive
+// definite; 0: none.
 Matrix cholesky_of(Matrix a, bool upper, double& failed) {
   if (upper) a.transposeInPlace();
   failed = 0;
@@ -130,7 +131,7 @@ ArrayResults cholesky(const LocalCall& call) {
   return results(std::move(out), info.array(DType::I32, a.with({})));
 }
 
-// L of a factor that is lower, or upper.
+// The lower factor L, from L itself or from its transpose.
 Matrix lower_of(const Matrix& factor, bool upper) {
   Matrix out = upper ? Matrix(factor.transpose()) : factor;
   return out.triangularView<Eigen::Lower>();
@@ -149,8 +150,8 @@ ArrayResults cholesky_inverse(const LocalCall& call) {
 
 struct Factors {
   Matrix lu;
-  std::vector<double> pivots;  // rows that were swapped, from 1
-  double sign = 1, failed = 0;
+  std::vector<double> pivots;   // by row: the row that it was swapped with, from 1
+  double sign = 1, failed = 0;  // failed: first zero pivot, from 1; 0: none
 };
 
 Factors factors_of(Matrix a) {
@@ -208,7 +209,7 @@ ArrayResults determinant(const LocalCall& call) {
   FactorArrays all;
   Collected signs, sizes;
   for (std::int64_t i = 0; i < a.count(); ++i) {
-    Factors factors = factors_of(a.at(i).transpose());  // as PyTorch gives them
+    Factors factors = factors_of(a.at(i).transpose());  // PyTorch returns those of the transpose
     double sign = factors.sign, size = kLog ? 0 : 1;
     for (Eigen::Index k = 0; k < factors.lu.rows(); ++k) {
       double value = factors.lu(k, k);
@@ -226,7 +227,7 @@ ArrayResults determinant(const LocalCall& call) {
   return out;
 }
 
-// L, U and swaps undone: A x = b.
+// Solves A x = b from the factors and pivots of A.
 Matrix solved(const Matrix& lu, const std::vector<double>& pivots, Matrix b) {
   for (std::size_t k = 0; k < pivots.size(); ++k)
     b.row(static_cast<Eigen::Index>(k)).swap(b.row(static_cast<Eigen::Index>(pivots[k]) - 1));
@@ -235,7 +236,7 @@ Matrix solved(const Matrix& lu, const std::vector<double>& pivots, Matrix b) {
   return b;
 }
 
-// Right sides are matrices, or vectors where they have one dim less.
+// Right sides are matrices, or vectors if they have one dim less.
 ArrayResults solve(const LocalCall& call) {
   Batch a = square(call, call.tensor(0));
   const Array& right = call.tensor(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of matrices, batched or not, and what is added to them; of vectors.
+// Products of matrices, batched or not, with an optional addend; and products of vectors.
 #include <fmt/format.h>
 
 #include <array>
@@ -27,7 +27,8 @@ Matrices matrices(const Shape& shape) {
   return out;
 }
 
-// alpha * a @ b, and beta * what broadcasts to it; a, b of 2 dims at least, batches broadcast.
+// alpha * a @ b + beta * added. a and b must have at least 2 dims; batches broadcast, and so does
+// `added`.
 template <class T>
 Array product(const LocalCall& call, DType dtype, const Array& a, const Array& b, T alpha = 1,
               const Array* added = nullptr, T beta = 1) {
@@ -81,7 +82,7 @@ ArrayResults plain(const LocalCall& call) {
 Array as_row(const Array& a) { return a.shape.size() == 1 ? reshaped(a, {1, a.shape[0]}) : a; }
 Array as_column(const Array& a) { return a.shape.size() == 1 ? reshaped(a, {a.shape[0], 1}) : a; }
 
-// A vector is a row on the left and a column on the right, which the result then has not.
+// A vector counts as a row on the left and as a column on the right; the result lacks that dim.
 Array matmul_of(const LocalCall& call, const Array& a, const Array& b) {
   call.expect(a.shape.size() > 0 && b.shape.size() > 0, "expected tensors of 1 dim at least");
   Array out = any_product(call, as_row(a), as_column(b));
@@ -121,7 +122,7 @@ ArrayResults linear(const LocalCall& call) {
   Shape shape{weight.shape[1], weight.shape[0]};
   Array transposed = viewed(weight, shape, DimVector{1, shape[0]});
   const Array* bias = call.optional_tensor(2);
-  // One matrix, so that a batch needs no copies of the weight.
+  // Flattened to one matrix, so that batches need no copies of the weight.
   Shape flat{1, in.shape[in.shape.size() - 1]}, out_shape = in.shape;
   for (int d = 0; d + 1 < in.shape.size(); ++d) flat[0] *= in.shape[d];
   out_shape[in.shape.size() - 1] = shape[1];

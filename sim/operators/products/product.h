@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The product of two matrices, the one definition of its order: for every element the left fold
-// over the contracted index.
+// The product of two matrices with a defined order of summation: each element is the left fold over
+// the contracted index.
 #pragma once
 
 #include <Eigen/Core>
@@ -11,13 +11,13 @@
 
 namespace reshard::sim {
 
-// Columns [from, from + kWidth) of the product, as many of them as there are; the columns of b lie
-// side by side while all rows of a pass. Whatever the blocks, each element adds up in one order:
-// Eigen's own product adds in one that depends on the caches of the machine.
+// Adds columns [from, from + kWidth) of the product, cut to the existing ones. Copies those columns
+// of b into a contiguous panel, then goes over all rows of a. The order of summation does not
+// depend on the blocks, whereas in Eigen's own product it depends on the machine's caches.
 template <int kWidth, class Number>
 void add_product_columns(const Number* a, const Number* b, std::int64_t rows, std::int64_t inner,
                          std::int64_t columns, std::int64_t from, Number* out) {
-  constexpr std::int64_t kDepth = 512;  // of b's columns at a time: 64 KiB of f32
+  constexpr std::int64_t kDepth = 512;  // rows of a panel: 64 KiB of f32 at width 32
   using Tile = Eigen::Array<Number, kWidth, 1>;
   const std::int64_t width = std::min<std::int64_t>(kWidth, columns - from);
   std::vector<Number> panel(to_index(std::min(kDepth, inner) * kWidth));

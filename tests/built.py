@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where what was built lies, for the scripts that test it: the tree that RESHARD_BUILD names, else
-build/release. How it was configured stands in CMake's cache."""
+"""Finds the build tree for the scripts that test it: the one that RESHARD_BUILD names, else
+build/release. Its configuration is read from CMake's cache."""
 
 import os
 import pathlib

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests: a program per folder of tests/core and tests/sim, which mirror the parts, registered with
-# CTest case by case; programs under mpirun; scripts. What a machine lacks is reported as skipped
-# (77), its reason in the log.
+# Tests: one program per folder of tests/core and tests/sim, which mirror the parts, with each case
+# registered in CTest; programs under mpirun; scripts. What a machine lacks is reported as skipped
+# (77), with the reason in the log.
 enable_testing()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(Catch2 REQUIRED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the program prints, without what depends on the machine and the day."""
+"""The program's output, without the parts that depend on the machine and the date."""
 
 import re
 

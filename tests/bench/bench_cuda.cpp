@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA backend against the GPU's own copy: the bytes that a plan reads and writes per second,
-// over those of one cudaMemcpyDeviceToDevice of as many, both timed by events on the device. The
-// two alternate, so that a GPU that changes its clock changes both; the ratio of medians is the
-// figure. Exit code 77 where there is no GPU.
+// relative to those of one cudaMemcpyDeviceToDevice of the same size, both timed by events on the
+// device. The two alternate, so that a change of the GPU's clock affects both; the result is the
+// ratio of medians. Exit code 77 if there is no GPU.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What deciding takes: one call of an operator, and all calls of recorded models; with a cache that
-// knows them (warm) and without (cold); and working a layer out on all ranks in one process.
+// The time to decide one call of an operator, and all calls of recorded models, with a cache that
+// knows them (warm) and without (cold); and the time to compute a layer on all ranks in one
+// process.
 #include <benchmark/benchmark.h>
 
 #include <deque>

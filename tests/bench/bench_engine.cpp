@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine on traffic that is all contention. Limits from the issue: 0.1 s for 16,256 equal
-// flows, 3 s for the same with 97 sizes, 0.2 s and 0.01 s for a ring of 1,024 ranks run transfer by
-// transfer and taken whole. The counter `of_limit` is the time as a fraction of that limit.
+// The engine on traffic that is all contention. Limits: 0.1 s for 16,256 equal flows, 3 s for the
+// same with 97 sizes, 0.2 s and 0.01 s for a ring of 1,024 ranks run transfer by transfer and as
+// whole steps. The counter `of_limit` is the time as a fraction of that limit.
 #include <benchmark/benchmark.h>
 
 #include <stdexcept>

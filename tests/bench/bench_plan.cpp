@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Planning and proving p2p at scale: [S0,S1] -> [S1,S0] and [S0,S0] -> [S1,S1] on 32x32 ranks (the
-// latter about 10^6 messages). Limits from the issue: 1 s; 5 s and 2 GiB. The counter `of_limit` is
-// the time as a fraction of its limit, `peak_GiB` the most memory that the process has held so far.
+// latter about 10^6 messages). Limits: 1 s; 5 s and 2 GiB. The counter `of_limit` is the time as a
+// fraction of its limit, `peak_GiB` the peak memory of the process so far.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 

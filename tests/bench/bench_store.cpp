@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The store's speed at moving bytes against memcpy of as many, measured in one run: 16384 x 16384
-// f32, S(0) -> S(1) on 16 ranks, p2p, one thread. Source filled and destination touched before,
-// digest and comparison excluded. The two alternate, so that a machine that slows down slows both;
-// the ratio of medians is the figure.
+// The store's speed at moving bytes, relative to memcpy of the same number, measured in one run:
+// 16384 x 16384 f32, S(0) -> S(1) on 16 ranks, p2p, one thread. The source is filled and the
+// destination touched before; digest and comparison are excluded. The two alternate, so that a
+// slowdown of the machine affects both; the result is the ratio of medians.
 //
-// Also, for scale: what filling by pattern, checking and digesting cost per byte, and folding.
+// For comparison, also the cost per byte of filling by pattern, checking and digesting, and of
+// folding.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

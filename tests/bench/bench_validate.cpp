@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `validate` adds to a plan beyond the calls themselves: a plan of 1,000 steps on one rank,
-// each a copy of one row, timed as validate times it (its runs, its median), less the same 1,000
-// memcpys alone, per step. Limit: 20 us. Through `local`, and through every backend that runs a
-// world of one here.
+// What `validate` adds to the calls of a plan: a plan of 1,000 steps on one rank, each a copy of
+// one row, timed as validate times it (its runs, its median), minus the same 1,000 memcpys alone,
+// per step. Limit: 20 us. Through `local`, and through every backend that can run a world of one
+// here.
 #include <benchmark/benchmark.h>
 
 #include <cstring>

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A trace of a million operations, to time `reshard replay` on.
+"""A trace of a million operations, for timing `reshard replay`.
 
     tests/bench/million_trace.py [OPERATIONS] > million.jsonl
     time reshard replay million.jsonl
 
-1,024 ranks on 128 nodes; each is in eight communicators (its node's, one across nodes, six of
+1,024 ranks on 128 nodes; each is in eight communicators (its node's, one across nodes, six with
 neighbours 1, 2, 4 ... 32 nodes away) and has four streams: compute, the node's all-reduces, those
 across nodes, and batches of a send and a recv.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One of the programs that mpi_peers.py sets side by side: mpi4py-fft's Pencil.transfer
-(MPI_Alltoallw with subarray types), S(0) -> S(1) of an N x N float32 array.
+"""One of the programs that mpi_peers.py compares: mpi4py-fft's Pencil.transfer (MPI_Alltoallw with
+subarray types), S(0) -> S(1) of an N x N float32 array.
 
 Prints the median time of a transfer in microseconds: from a barrier to the last rank's end.
 """

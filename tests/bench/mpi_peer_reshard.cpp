@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One of the programs that mpi_peers.py sets side by side: reshard's MPI backend, S(0) -> S(1) of
-// an N x N float32 tensor, from and to memory of the caller's. Prints the median time of a transfer
-// in microseconds: from a barrier to the last rank's end. With a third argument everything goes
+// One of the programs that mpi_peers.py compares: reshard's MPI backend, S(0) -> S(1) of an N x N
+// float32 tensor, from and to the caller's memory. Prints the median time of a transfer in
+// microseconds: from a barrier to the last rank's end. With a third argument everything goes
 // through MPI's own transport.
 #include <mpi.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One of the programs that mpi_peers.py sets side by side: ScaLAPACK's psgemr2d, an N x N float32
-// matrix from one block of rows per process to one block of columns, or the other way. ScaLAPACK's
-// arrays are column-major, so that "columns to rows" has in memory what S(0) -> S(1) has in a
-// row-major tensor. Prints the median time of a transfer in microseconds: from a barrier to the
-// last rank's end.
+// One of the programs that mpi_peers.py compares: ScaLAPACK's psgemr2d, an N x N float32 matrix
+// from one block of rows per process to one block of columns, or the other way. ScaLAPACK's arrays
+// are column-major, so "columns to rows" moves the same memory as S(0) -> S(1) of a row-major
+// tensor. Prints the median time of a transfer in microseconds: from a barrier to the last rank's
+// end.
 #include <mpi.h>
 
 #include <algorithm>

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""reshard's MPI backend beside what else redistributes arrays over MPI: mpi4py-fft and ScaLAPACK,
-all on Open MPI, alternating.
+"""Compares reshard's MPI backend with other software that redistributes arrays over MPI, mpi4py-fft
+and ScaLAPACK, all on Open MPI, alternating.
 
     cmake --build build/release --target mpi_peer_reshard mpi_peer_scalapack
     tests/bench/mpi_peers.py [--build build/release] [--ranks 4] [--size 4096] [--runs 9]
                              [--repetitions 9]
 
-mpi_peer_scalapack is a target where libscalapack-openmpi-dev is installed.
+mpi_peer_scalapack is a target if libscalapack-openmpi-dev is installed.
 
 Every program times S(0) -> S(1) of a square float32 array (barrier, transfer, slowest rank), warm,
-and checks every element. A run of it answers the median of its repetitions; the table shows the
-median over the runs. A peer that is not installed is left out with a line that says so.
+and checks every element. A run prints the median of its repetitions; the table shows the median
+over the runs. A peer that is not installed is left out, with a line that says so.
 """
 
 import argparse

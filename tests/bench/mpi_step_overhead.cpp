@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a step costs beyond its bytes and its MPI calls: a world of one, 1,000 steps that copy 64
+// The cost of a step beyond its bytes and its MPI calls: a world of one, 1,000 steps that copy 64
 // bytes each, the median of 201 runs. Prints microseconds per step.
 //
 //   build/release/mpi_step_overhead

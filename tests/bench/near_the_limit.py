@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""How near to the limit plans are: geometric mean and worst ratio of `auto` to the bound, over all
-pairs of placements, beside what is asked of them; and whether another planner is ever faster.
+"""How close to the bound plans are: the geometric mean and the worst ratio of `auto` to the bound,
+over all pairs of placements, compared with their targets; and whether another planner is ever
+faster.
 
-Every plan is proved. Exits 1 where a figure is missed. All rows take some minutes, those of
+Every plan is proved. Exits with 1 if a target is missed. All rows take some minutes, those of
 --quick seconds.
 """
 

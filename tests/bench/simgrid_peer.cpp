@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine beside SimGrid, which shares links by max-min fairness as well: when flows end, and
-// how long it takes to find out.
+// The engine compared with SimGrid, which also shares links by max-min fairness: when flows end,
+// and how long each program takes to compute that.
 //
 //   reshard_simgrid_peer           200 random networks and flows: every end within 10^-6 of
-//                                  SimGrid's; exit 1 where one is not
+//                                  SimGrid's; exit code 1 if one is not
 //   reshard_simgrid_peer speed N   16,256 flows of 128 ranks on a star, equal ones and ones of 97
-//                                  sizes, both programs in turns; medians of N runs and their ratio
+//                                  sizes, both programs in turn; medians of N runs and their ratio
 //
-// SimGrid's model is CM02 with all that corrects for TCP turned off. A route's latency stands in no
-// link there, since SimGrid lets it weigh on the flow's share; the flow starts later instead.
-// SimGrid can be set up once in a process, so every run has its own.
+// SimGrid's model is CM02 with all corrections for TCP turned off. No link has the latency of a
+// route, since SimGrid lets it affect the flow's share; the flow starts later instead. SimGrid can
+// be set up only once per process, so every run has its own process.
 #include <sys/wait.h>
 #include <unistd.h>
 

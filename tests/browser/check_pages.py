@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pages of --html as their readers meet them.
 
-Of every command a page is made and read by an XML parser; then a browser opens it, wide and narrow,
-light and dark: nothing may stand out of the window, nothing be complained of, all be there in time,
-and what the script offers must work. Without a browser the second half is skipped (exit 77).
+Makes a page with every command and reads it with an XML parser; then a browser opens it, wide and
+narrow, light and dark: nothing may stick out of the window, no error may be logged, everything must
+be there in time, and what the script offers must work. Without a browser the second half is skipped
+(exit code 77).
 """
 
 import argparse

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A browser without a window, driven over a pair of pipes: DevTools' protocol as JSON, each message
-ended by a zero byte, needs no library and no port."""
+"""A headless browser, driven over a pair of pipes: DevTools' protocol as JSON, each message
+terminated by a zero byte, needs no library and no port."""
 
 import base64
 import json

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Executors that go through the C API alone, the plan as text. CapiExecutor: one program and one
+// Executors that use only the C API, and pass the plan as text. CapiExecutor: one program and one
 // thread per rank, messages through mailboxes in this process. RingsExecutor: the same through
-// rings in memory that they share. AllRanksExecutor: all ranks by one call.
+// rings in shared memory. AllRanksExecutor: all ranks with one call.
 #pragma once
 
 #include "core/plan/executor.h"

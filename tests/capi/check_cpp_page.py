@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The C++ test of tools/capi/README.md, to the letter, and programs/test_hpp.cpp are C++17 without
-a warning for every compiler there is, and the page's test passes and takes ten lines.
+"""The C++ test in tools/capi/README.md, unchanged, and programs/test_hpp.cpp compile as C++17
+without warnings with every available compiler; the page's test passes and has ten lines.
 """
 
 import argparse

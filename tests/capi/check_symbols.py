@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every shared library that was built shows exactly the names of its committed list, and exactly
+"""Every shared library that was built exports exactly the names of its committed list, and exactly
 what its headers declare.
 """
 

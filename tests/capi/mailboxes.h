@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between threads of one process: what stands in for a communicator in the tests of the C
-// API.
+// Messages between threads of one process, in place of a communicator in the tests of the C API.
 #pragma once
 
 #include <reshard/reshard.h>

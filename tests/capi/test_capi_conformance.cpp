@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans run through the C API, one thread per rank or all ranks by one call, end with the store's
-// bits.
+// Plans run through the C API, with one thread per rank or with one call for all ranks, give the
+// store's bits.
 #include <catch2/catch.hpp>
 
 #include "tests/capi/capi_executor.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whatever a caller gets wrong is a code and a sentence, never a crash, and leaves results alone.
+// Every mistake of a caller results in a code and a sentence, never in a crash, and leaves results
+// alone.
 #include <reshard/reshard.h>
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the C API says of programs is enough to run them: an executor that knows of a plan only the
-// answers to its questions, moves element by element, and ends with the store's bits.
+// What the C API says about programs is enough to run them: an executor that knows a plan only
+// through these queries moves it element by element, and gets the store's bits.
 #include <reshard/reshard.h>
 #include <catch2/catch.hpp>
 

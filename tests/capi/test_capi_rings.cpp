@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rings of shared memory: what a caller gets wrong is said, and a run that fails leaves rings that
-// refuse the next one.
+// Rings of shared memory: a caller's mistakes are reported, and after a failed run the rings refuse
+// the next one.
 #include <reshard/reshard_rings.h>
 #include <catch2/catch.hpp>
 

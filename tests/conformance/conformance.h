@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One body of checks for every executor: the store, the CUDA backend, NCCL, MPI, and those on
+// The same checks for every executor: the store, the CUDA backend, NCCL, MPI, and those on
 // stand-ins. Each case is planned and proved, run by the executor, and its destination shards are
-// compared with the store's, bit for bit (the store itself is compared with the oracle in
-// tests/sweep).
+// compared with the store's, bit for bit (tests/sweep compares the store itself with the oracle).
 //
-// Where the request folds floating values and the executor keeps the declared order, the data are
-// such that every order of folding ends with other bits; else they are the pattern's, exact in any
-// order. Of the draws a quarter are plans of two tensors, and half have their collectives in
-// halves, over boxes. Every fourth case runs twice on one prepared plan. All processes of an
-// executor call check_conformance with the same options; each checks what it holds.
+// If the request folds floating values and the executor keeps the declared order, the data are such
+// that every order of folding gives different bits; else they are the pattern's, exact in any
+// order. A quarter of the random plans have two tensors, and half have their collectives in halves,
+// over boxes. Every fourth case runs twice on one prepared plan. All processes of an executor call
+// check_conformance with the same options; each checks the shards that it holds.
 #pragma once
 
 #include <cstdint>

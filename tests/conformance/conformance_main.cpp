@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The conformance suite for one executor, as a program of its own, so that mpirun can start it:
+// The conformance suite for one executor, as a separate program, so that mpirun can start it:
 //
 //   conformance local
 //   mpirun -np 4 conformance mpi --world 4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines of DebugMode: the first byte chooses the number of axes. What is read of one, written as a
-// line again, is read the same.
+// Lines of DebugMode: the first byte chooses the number of axes. A line that is accepted is written
+// again and read back to the same value.
 #include "core/torch/debug_line.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frame of every fuzz target: text from outside may be refused with an InputError and nothing else.
-// What is accepted and written must be read back to the same.
+// The frame of every fuzz target: text from outside may be refused only with an InputError.
+// Accepted text that is written again must be read back to the same value.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Machines in the formats of others, found by content. What is accepted is a topology that its own
-// text says, too; what NCCL's XML can say of it is read back the same (the writer compares).
+// Machines in other tools' formats, recognised by content. An accepted machine can also be written
+// as our own text; what NCCL's XML can express is read back the same (the writer compares).
 #include "sim/calibrate/links.h"
 #include "sim/machine_files/formats.h"
 #include "sim/machine_files/writers/writers.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// nccl-tests' matrix of bytes: read as one exchange of messages that all meet, or refused.
+// nccl-tests' matrix of bytes: read as one exchange whose messages all match, or refused.
 #include <sstream>
 
 #include "sim/trace/trace.h"

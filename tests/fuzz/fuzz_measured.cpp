@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What nccl-tests prints, text or JSON: rows within their ranges, or refused; and pairs of runs.
+// Output of nccl-tests, text or JSON: rows within their ranges, or refused; and pairs of runs.
 #include "sim/calibrate/measured.h"
 
 #include "core/base/limits.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files of measurements: read or refused; what is read is complete, and written again it reads to
-// the same.
+// Files of measurements: read or refused; an accepted file is complete, and is written and read
+// back to the same value.
 #include <sstream>
 
 #include "sim/report/measurements.h"

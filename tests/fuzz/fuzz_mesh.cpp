@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mesh texts and rank lists, apart by a newline. What is accepted is printed and read again.
+// Mesh texts and rank lists, separated by a newline. Accepted ones are printed and read back.
 #include "core/layout/mesh.h"
 #include "tests/fuzz/fuzz_input.h"
 

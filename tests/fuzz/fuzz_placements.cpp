@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Placement texts: the first byte chooses the number of axes and dims. An accepted list is printed
-// as PyTorch prints it and read again.
+// as PyTorch prints it and read back.
 #include "core/layout/layout.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plan texts. What is accepted was proved by the reader; it is written, read and written again to
-// the same bytes.
+// Plan texts. The reader proves what it accepts; it is written, read and written again to the same
+// bytes.
 #include "core/text/plan_text.h"
 #include "tests/fuzz/fuzz_input.h"
 

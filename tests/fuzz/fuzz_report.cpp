@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two reports in one input, apart by a line "---": compared, written as table and JSON, or refused.
-// A report differs from itself in nothing.
+// Two reports in one input, separated by a line "---": compared and written as table and JSON, or
+// refused. A report has no difference from itself.
 #include "sim/report/comparison.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shapes, and dtypes behind a newline.
+// Shapes, and dtypes after a newline.
 #include "core/base/dtype.h"
 #include "core/layout/layout.h"
 #include "tests/fuzz/fuzz_input.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Topology files. What is accepted is built (at most 64 devices, for speed), written and read again
-// to the same bytes.
+// Topology files. Accepted ones are built (at most 64 devices, for speed), written and read back to
+// the same bytes.
 #include "core/topology/topology_text.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traces in the format that their content shows: read, links resolved, calls decided, or refused.
+// Traces in any format, recognised by content: read, links resolved, calls decided, or refused.
 #include <sstream>
 
 #include "sim/dispatch/dispatch.h"

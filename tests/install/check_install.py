@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""An installed tree works, wherever it is moved to: the program runs, and C and C++ programs are
-built against it by CMake and by pkg-config, and run.
+"""An installed tree works wherever it is moved: the program runs, and C and C++ programs are built
+against it by CMake and by pkg-config, and run.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A CUDA Toolkit, an NCCL or an MPI that is too old or broken is left out with one line, and the
-rest is configured.
+"""A CUDA Toolkit, an NCCL or an MPI that is too old or broken is left out with one line, and
+everything else is configured.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Debian packages and the archive: what is in them, that the same tree gives the same bytes,
-and that the program runs from where it is unpacked.
+"""The Debian packages and the archive: their contents, that the same tree gives the same bytes, and
+that the program runs from where it is unpacked.
 
 check_packages.py --build BUILD [--cpack cpack] [--sanitize address]
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A project that takes reshard by add_subdirectory gets the library's target, and neither tests nor
-benchmarks nor rules of installation that it did not ask for.
+"""A project that uses reshard through add_subdirectory gets the library's target, but no tests,
+benchmarks or install rules that it did not ask for.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What docs/python.md shows, run as it stands there; README.md shows parts of it."""
+"""Runs the code that docs/python.md shows, unchanged; README.md shows parts of it."""
 
 import os
 import pathlib

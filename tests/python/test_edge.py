@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arguments that the library cannot count with or read: each is refused in one sentence, none is
+"""Arguments that the library cannot represent or read: each is refused in one sentence, and none is
 taken for another."""
 
 import array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plans run on arrays of the caller: a thread per rank, and all in this process."""
+"""Plans run on the caller's arrays: one thread per rank, and all ranks in this process."""
 
 import array
 import collections

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which thread of one rank meets which of another. Ranks are stood in for by processes that start
-their threads differently."""
+"""Which thread of one rank meets which of another. Processes that start their threads in different
+orders act as ranks."""
 
 import concurrent.futures
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""reshard.torch within torch's LocalTensorMode: all ranks of a DTensor in one process. Skipped
-where the torch that is there has none."""
+"""reshard.torch within torch's LocalTensorMode: all ranks of a DTensor in one process. Skipped if
+the installed torch does not have it."""
 
 import unittest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The recorder as far as it goes without PyTorch, and the traces that it has recorded."""
+"""The recorder, as far as it works without PyTorch, and the traces that it has recorded."""
 
 import importlib.util
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Python package on a library that was built: RESHARD_LIBRARY names it, PYTHONPATH the package.
-Needs nothing beside the standard library; torch's objects are stood in for by what they look like.
+Needs only the standard library; objects with the same attributes replace torch's.
 """
 
 import concurrent.futures

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""reshard.torch between ranks of one host: when their messages go through memory that they share,
-and what ends a wait for a rank that never comes. Skipped where there is no torch; the processes
-import this file."""
+"""reshard.torch between ranks of one host: when messages go through shared memory, and what ends a
+wait for a rank that never comes. Skipped without torch; the processes import this file."""
 
 import datetime
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""reshard.torch on processes of gloo: threads that redistribute at once, and what DTensor's local
-tensors, placements and gradients can be. Skipped where there is no torch; the processes import
+"""reshard.torch on gloo processes: several threads that redistribute at once, and the kinds of
+local tensors, placements and gradients of a DTensor. Skipped without torch; the processes import
 this file."""
 
 import os

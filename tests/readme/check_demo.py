@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs README.md's first Python lines, as far as they need no PyTorch, with nothing built but what
-tools/demo.sh builds: its targets' files, copied from a build tree into a tree of their own.
+"""Runs README.md's first Python lines, as far as they need no PyTorch, with only what tools/demo.sh
+builds: the files of its targets, copied from a build tree into a separate tree.
 
     check_demo.py --build BUILD
 """

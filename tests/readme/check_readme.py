@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Keeps README.md and the pages of docs/ true: runs every `$ reshard ...` of their console blocks
-and compares what stands below with what comes out.
+and compares the text below it with the output.
 
     check_readme.py --reshard PROGRAM [--update]
 
-A picture below `<!-- SECTION of: reshard ... --html - -->` must be that of the page's section.
-Also checks that their links lead to files and that README.md stays under 200 lines.
+A picture below `<!-- SECTION of: reshard ... --html - -->` must be that of the page's section. Also
+checks that links lead to files and that README.md stays under 200 lines.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans of every registered planner, so that a new one is tried by all that draw plans.
+// Plans of every registered planner, so that all tests with random plans also try a new planner.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace reshard::test {
 
-// Those that make plans of their own: they need nothing that weighs the plans of others.
+// The planners that make plans themselves rather than weigh the plans of others.
 inline std::vector<const PlannerRow*> own_planners() {
   std::vector<const PlannerRow*> out;
   for (const PlannerRow& row : planners())
@@ -19,7 +19,7 @@ inline std::vector<const PlannerRow*> own_planners() {
   return out;
 }
 
-// Nothing where the planner has no plan for such a request: across meshes, mostly.
+// Nothing if the planner has no plan for such a request, mostly one across meshes.
 inline std::optional<Plan> plan_by(const PlannerRow& planner, const Request& request,
                                    const PlannerInput& input) {
   try {
@@ -29,7 +29,7 @@ inline std::optional<Plan> plan_by(const PlannerRow& planner, const Request& req
   }
 }
 
-// By a planner that is drawn from those that have one.
+// By a random planner among those that have a plan.
 inline Plan any_plan(Prng& prng, const Request& request, const PlannerInput& input) {
   std::vector<const PlannerRow*> rows = own_planners();
   for (;;)

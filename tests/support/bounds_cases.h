@@ -14,8 +14,8 @@ namespace reshard::test {
 // Machines of 12 devices whose routes mix all kinds of hops.
 std::vector<Topology> machines();
 
-// f32, 0 to 3 dims of lengths 0 to 6 times `scale`, on any of the devices in any order: one mesh or
-// two that may overlap, of 1 to 3 axes; R, S, strided S and P(sum).
+// f32, 0 to 3 dims of lengths 0 to 6 times `scale`, on any of the devices in any order: one mesh,
+// or two that may overlap, of 1 to 3 axes; R, S, strided S and P(sum).
 Request random_request(Prng& prng, std::int64_t devices, std::int64_t scale);
 
 }  // namespace reshard::test

@@ -19,7 +19,7 @@ struct CaseSet {
 };
 
 const std::vector<CaseSet>& case_sets();
-// The set must be there.
+// The set must exist.
 const CaseSet& case_set(std::string_view name);
 
 }  // namespace reshard::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cases that sweeps run over: every small one of a kind, and seeded draws from all that a
-// request can say.
+// The cases that sweeps run over: every small case of a kind, and random cases of everything that a
+// request can express, from a seed.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace reshard::test {
 
-// A layout with its oracle, worked out once and used in many pairs.
+// A layout with its oracle, computed once and used in many pairs.
 struct SmallLayout {
   Layout layout;
   LayoutOracle oracle;
@@ -33,29 +33,30 @@ std::vector<std::vector<std::int32_t>> single_axis_meshes(std::int32_t ranks);
 std::vector<std::vector<std::int32_t>> factored_meshes(std::int32_t ranks, int axes);
 std::vector<std::vector<std::int32_t>> meshes_with_ones(std::int32_t ranks);
 
-// Every list of one of `choices` per axis.
+// Every list with one of `choices` per axis.
 std::vector<std::vector<Placement>> all_placements(const std::vector<Placement>& choices,
                                                    std::size_t axes);
 
 // Visits all ordered pairs of layouts of one shape on one mesh, for each shape; both sides take
-// every list of `choices`. Returns how many pairs that was.
+// every list of `choices`. Returns the number of pairs.
 std::int64_t all_small_cases(const std::vector<Shape>& shapes, DType dtype,
                              const std::vector<std::int32_t>& mesh,
                              const std::vector<Placement>& choices, const VisitPair& visit);
 
-// Two layouts that form a request or a forbidden one, from everything that a request can say: 0 to
-// 8 dims, empty ones among them; 1 to 5 axes, of size 1 among them; all dtypes and operators;
-// strided shards, shard orders, permuted ranks; the same mesh, or a second one that is the same
-// ranks in another shape, overlaps the first, or is disjoint from it. Small: at most 12 ranks a
-// mesh, all below kDrawnRanks, and some hundred elements.
+// Two layouts that form a valid or a forbidden request, from everything that a request can express:
+// 0 to 8 dims, including empty ones; 1 to 5 axes, including axes of size 1; all dtypes and
+// operators; strided shards, shard orders, permuted ranks; the same mesh, or a second one that has
+// the same ranks in another shape, overlaps the first, or is disjoint from it. Small: at most 12
+// ranks per mesh, all below kDrawnRanks, and a few hundred elements.
 inline constexpr std::int32_t kDrawnRanks = 40;
 struct DrawnPair {
   Layout source, destination;
 };
 DrawnPair draw_pair(Prng& prng);
-// The same within ranks 0 .. world-1, world at least 1, meshes of up to `world` ranks.
+// The same within ranks 0 .. world-1, where world is at least 1, with meshes of up to `world`
+// ranks.
 DrawnPair draw_pair(Prng& prng, std::int32_t world);
-// The request of a drawn pair; none where the pair is forbidden.
+// The request of a random pair; none if the pair is forbidden.
 std::optional<Request> draw_request(Prng& prng);
 
 }  // namespace reshard::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables that others measured, from traces/measurements.
+// Published measurements, from traces/measurements.
 #pragma once
 
 #include <fstream>

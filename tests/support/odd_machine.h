@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Drawn machines such as nobody builds: odd rates, no latency, one NIC for many, routes of pairs
-// and groups over whatever there is.
+// Random machines that nobody would build: odd rates, no latency, one NIC for many devices, routes
+// of pairs and groups over any resources.
 #pragma once
 
 #include "core/topology/topology.h"
@@ -8,7 +8,7 @@
 
 namespace reshard::test {
 
-// 1 to 6 devices in each of 1 to 4 nodes, at least two in all.
+// 1 to 6 devices in each of 1 to 4 nodes, at least two in total.
 Topology odd_machine(Prng& prng);
 
 }  // namespace reshard::test

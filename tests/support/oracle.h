@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The oracle: what every rank holds, worked out element by element from the definitions of the
+// The oracle: what every rank holds, computed element by element from the definitions of the
 // placements, slowly and obviously. It shares no code with core/layout beyond the plain data of a
-// Layout (shape, mesh, placements, shard order), none with the planners and none with the store's
+// Layout (shape, mesh, placements, shard order), none with the planners, and none with the store's
 // arithmetic.
 #pragma once
 
@@ -16,9 +16,9 @@
 namespace reshard::test {
 
 // The global row-major indices of the elements that the rank at `position` holds, in local
-// row-major order. Per dim a literal list of indices is cut axis by axis: Shard takes the rank's
-// chunk of the list (torch.chunk); _StridedShard chunks the list into split_factor pieces and joins
-// the rank's chunk of each.
+// row-major order. For each dim a literal list of indices is cut axis by axis: Shard takes the
+// rank's chunk of the list (torch.chunk); _StridedShard chunks the list into split_factor pieces
+// and joins the rank's chunk of each.
 std::vector<std::int64_t> held_elements(const Layout& layout, std::int32_t position);
 
 // held_elements of every position.
@@ -38,27 +38,27 @@ class LayoutOracle {
 std::uint64_t folded(ReduceOp op, DType dtype, std::int64_t divisor,
                      const std::vector<std::uint64_t>& operands);
 
-// Of f64, f32, f16 and bf16; false for all others.
+// For f64, f32, f16 and bf16; false for all other dtypes.
 bool is_nan(DType dtype, std::uint64_t bits);
 
-// All bytes of one request: source shards to start from, destination shards to end with.
+// All bytes of one request: the source shards at the start, and the destination shards at the end.
 class RequestOracle {
  public:
   // The global tensors of all addends hold the pattern's values.
   RequestOracle(const Request& request, const Pattern& pattern);
 
-  // Shard of the rank at a position of the source or destination mesh; `elements` as LayoutOracle
-  // gives them.
+  // The shard of the rank at a position of the source or destination mesh; `elements` comes from
+  // LayoutOracle.
   std::vector<std::byte> source(std::int32_t position,
                                 const std::vector<std::int64_t>& elements) const;
   std::vector<std::byte> destination(std::int32_t position,
                                      const std::vector<std::int64_t>& elements) const;
 
-  // Which addends the fold of a destination rank takes, and what divides it: from the table in
+  // Which addends a destination rank folds, and what divides the result: from the table in
   // core/layout/request.h, axis by axis.
   std::vector<std::int64_t> addends_of_destination(std::int32_t position) const;
-  // Whether a destination rank has the value of an element, which it has not where S becomes P(sum)
-  // along an axis on which the element's source ranks stand elsewhere.
+  // Whether a destination rank has the value of an element. It does not if S becomes P(sum) along
+  // an axis on which the element's source ranks have other coordinates.
   bool has_value(std::int32_t position, std::int64_t element) const;
   std::int64_t divisor() const { return divisor_; }
 
@@ -76,7 +76,7 @@ class RequestOracle {
   // Per zero axis, the coordinate of every element's source ranks.
   std::vector<std::vector<std::int64_t>> stands_;
   std::vector<std::vector<std::uint64_t>> addends_;  // one global tensor per addend
-  // Folded global tensors by the addends they are the fold of, worked out when first wanted.
+  // Folded global tensors by the addends that they fold, computed when first needed.
   mutable std::deque<std::pair<std::vector<std::int64_t>, std::vector<std::uint64_t>>> folded_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The oracle's arithmetic. A float of any width is decoded to a long double (64 bits of
-// significand, which hold the exact sum and product of two f32), the operation done there, and the
-// result rounded to nearest even by hand. f64 alone uses the hardware's own operation.
+// significand, which hold the exact sum and product of two f32), the operation is done there, and
+// the result is rounded to nearest even by hand. Only f64 uses the hardware's own operation.
 #include <bit>
 #include <cmath>
 #include <stdexcept>

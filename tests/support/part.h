@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sanitizers make everything ten times slower: there, tests of many drawn cases take a part of
-// them.
+// Sanitizers make everything ten times slower, so there tests with many random cases take only a
+// part of them.
 #pragma once
 
 namespace reshard::test {
@@ -9,7 +9,7 @@ namespace reshard::test {
 #define RESHARD_TEST_PART 1
 #endif
 
-// One of so many cases is tried: 1 but under sanitizers.
+// One in this many cases is tried: 1 except under sanitizers.
 inline constexpr int kOneOf = RESHARD_TEST_PART;
 
 }  // namespace reshard::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the program says of many drawn things, against what it said: a file that is written anew
-// with RESHARD_UPDATE_FIGURES=1; read the difference before you accept it.
+// Compares the program's results for many random inputs with earlier ones in a file, which is
+// rewritten with RESHARD_UPDATE_FIGURES=1; read the difference before you accept it.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -19,8 +19,8 @@ namespace reshard::test {
 
 inline bool writes_anew() { return std::getenv("RESHARD_UPDATE_FIGURES") != nullptr; }
 
-// Line i of the file is line_of(i), and there are `count`. Of a draw that is cut short (part.h)
-// every kOneOf-th is compared.
+// Line i of the file must be line_of(i), and there must be `count` lines. If only a part is tested
+// (part.h), every kOneOf-th line is compared.
 template <class Number, class LineOf>
 void check_lines(const std::string& path, Number count, const LineOf& line_of) {
   if (writes_anew()) {
@@ -34,8 +34,9 @@ void check_lines(const std::string& path, Number count, const LineOf& line_of) {
   CHECK(i == count);
 }
 
-// A file of some lines in full and, on its last line, digests of all the others, so many together.
-// The first that differs fails the test. Of a draw that is cut short the beginning is compared.
+// A file with some lines in full and, on its last line, the digests of all others, `together` lines
+// per digest. The first difference fails the test. If only a part is tested, the beginning is
+// compared.
 class Pinned {
  public:
   Pinned(std::string path, std::int64_t together) : path_(std::move(path)), together_(together) {

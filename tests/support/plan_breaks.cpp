@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// break_plan of drawn_plans.h: puts one random fault into a plan.
 #include <algorithm>
 #include <limits>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Drawn plans of every kind, and what is said of them as words, for tests that pin them.
+// Random plans of every kind, and their contents as words, for tests that pin them.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ inline std::string words(const Place& place) {
          words(place.lo);
 }
 
-// Every operation, as it comes.
+// Every operation as words, in the order in which they come.
 class Words : public Operations {
  public:
   void copy(const Place& from, const Place& to, const DimVector& extents) override {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tests' own random numbers: xoshiro256** seeded by splitmix64, the same on every compiler and
-// library. A failing test prints its seed.
+// The tests' own random numbers: xoshiro256** seeded by splitmix64, the same with every compiler
+// and library. A failing test prints its seed.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a request means, read off its placements axis by axis.
+// The meaning of a request, derived from its placements axis by axis.
 #include <algorithm>
 #include <functional>
 #include <set>

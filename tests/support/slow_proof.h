@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A second proof, element by element: the plan is run with one symbolic value per element of every
+// A second proof, element by element: runs the plan with one symbolic value per element of every
 // buffer (which element of the tensor, the set of addends, the divisor), over memory that is
-// poisoned per element. It shares no code with core/proof and follows plan.h alone.
+// poisoned per element. It shares no code with core/proof and follows only plan.h.
 //
-// Orders: with every element written once, what a read finds in any order that the plan permits
+// Orders: with every element written once, what a read finds, in any order that the plan permits,
 // depends only on whether its write must have happened before on that rank. So one run in listed
-// order, with that asked of every read, stands for all orders.
+// order, with this check on every read, covers all orders.
 //
-// Beside that a fold must be one of the request's wherever its result ends: of one element, each
-// addend once, by the request's operator.
+// In addition, wherever a fold's result ends up, the fold must be one of the request's: of one
+// element, with each addend once, by the request's operator.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace reshard::test {
 
-// Of one element. `element` < 0: none of the tensor's.
+// The value of one element. `element` < 0: not an element of the tensor.
 struct SlowValue {
   enum class State : std::uint8_t { Unwritten, Padding, Mixture, Value };
   State state = State::Unwritten;
@@ -33,10 +33,10 @@ struct SlowValue {
   }
 };
 
-// What one tensor of a plan starts from and must end with; worked out once for many plans.
+// What one tensor of a plan starts from and must end with; computed once for many plans.
 class SlowMeaning {
  public:
-  // At most 64 addends. Shapes lead with 1 up to `dims`.
+  // At most 64 addends. Shapes get leading dims of extent 1 up to `dims`.
   explicit SlowMeaning(const Request& request, int dims = 1);
   struct Shard {
     Rank rank;
@@ -57,18 +57,18 @@ class SlowMeaning {
 // By tensor.
 using SlowMeanings = std::vector<SlowMeaning>;
 
-// Every buffer of a plan while its steps run one by one.
+// Every buffer of a plan, while its steps run one by one.
 class SlowRun {
  public:
   SlowRun(const SlowMeanings& meanings, const Plan& plan);
 
-  // Runs the plan's step, which must be the next one; false where it is wrong, and then fault()
-  // says why. `plan` may have got steps and temporaries since.
+  // Runs the plan's step, which must be the next one. Returns false if the step is wrong; fault()
+  // then says why. Steps and temporaries may have been added to `plan` since the last call.
   bool run_step(std::size_t step);
-  // After the last step.
+  // Call after the last step.
   bool check_destination();
   const std::string& fault() const { return fault_; }
-  // Row-major; the slot has the buffer.
+  // In row-major order; the slot must have the buffer.
   const std::vector<SlowValue>& held(BufferId buffer, Slot slot) { return values(buffer, slot); }
 
  private:
@@ -89,7 +89,7 @@ class SlowRun {
   }
   void demand_buffer(BufferId buffer, Slot slot) const;
   void demand_box(BufferId buffer, Slot slot, const DimVector& lo, const DimVector& extents) const;
-  // Both exist.
+  // Both buffers must exist.
   void demand_ends(BufferId from, BufferId to) const;
   const SlowMeaning& meaning(BufferId buffer) const;
   void demand_slot(Slot slot) const;
@@ -106,14 +106,14 @@ class SlowRun {
   const SlowMeanings& meanings_;
   const Plan& plan_;
   std::vector<Values> memory_;  // [buffer * slots + slot]
-  // Per slot and step the steps that must be done on the slot before its part of it starts.
+  // Per slot and step, the steps that must be done on the slot before its part of the step starts.
   std::vector<std::vector<std::vector<bool>>> before_;
   std::vector<std::vector<bool>> takes_part_;  // [slot][step]
   std::int32_t step_ = 0;
   std::string fault_;
 };
 
-// Why the plan is wrong; empty where it is right.
+// Why the plan is wrong; empty if it is right.
 std::string slow_fault(const SlowMeanings& meanings, const Plan& plan);
 
 }  // namespace reshard::test

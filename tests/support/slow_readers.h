@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much one rank's temporaries hold where its steps last as is worst. In a run every step begins
-// as soon as what it waits for has ended, and of those under way the one ends first that gives back
-// least. Before, a run hurries to some step: only what that waits for has ended; or from there on
-// to the greatest temporaries too, wherever more is held then.
+// The most that one rank's temporaries hold with the worst durations of its steps. In a run every
+// step begins as soon as the steps that it waits for have ended, and of the running steps the one
+// that frees least ends first. Before that, a run goes as fast as possible to some step: only the
+// steps that it waits for have ended; and optionally from there to the largest temporaries,
+// wherever more is held then.
 //
-// A machine may come to every run, so no declaration below the most of them is true.
+// A machine can get to each of these runs, so a declared peak below their maximum is wrong.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +52,7 @@ class SlowReaders {
                      });
   }
 
-  // The most of all runs.
+  // The most over all runs.
   std::int64_t most_bytes() const {
     std::int64_t most = 0;
     for (std::size_t first = 0; first < steps_.size(); ++first) {
@@ -67,7 +68,7 @@ class SlowReaders {
  private:
   struct RankStep {
     std::vector<std::size_t> waits, uses;  // all steps before it; temporaries
-    std::int64_t begins = 0;               // bytes of those that it is the first to use
+    std::int64_t begins = 0;               // bytes of temporaries that it is the first to use
   };
 
   class Run {
@@ -140,17 +141,17 @@ class SlowReaders {
 
     const SlowReaders* rank_;
     std::vector<State> state_;         // by step
-    std::vector<std::int32_t> users_;  // by temporary, that have not ended
-    std::vector<bool> held_;           // by temporary, now or before
+    std::vector<std::int32_t> users_;  // by temporary: its users that have not ended
+    std::vector<bool> held_;           // by temporary: now or before
     std::int64_t bytes_ = 0;
   };
 
   std::vector<RankStep> steps_;
-  std::vector<std::int64_t> bytes_;          // by buffer, of temporaries
-  std::vector<std::size_t> greatest_first_;  // steps, by what they use
+  std::vector<std::int64_t> bytes_;          // by buffer; temporaries only
+  std::vector<std::size_t> greatest_first_;  // steps, by the size of what they use
 };
 
-// The most that `slot`'s temporaries hold, in bytes.
+// The most bytes that `slot`'s temporaries hold.
 inline std::int64_t held_by_slow_readers(const Plan& plan, Slot slot) {
   return SlowReaders(plan, slot).most_bytes();
 }

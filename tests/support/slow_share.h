@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Slow and obvious progressive filling, once in integers with the floors of the real one and once
-// in exact fractions.
+// Slow and obvious progressive filling, once in integers with the same rounding down as the real
+// one, and once in exact fractions.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct SlowFlow {
   std::int64_t cap = 0;  // FairShare::kNoCap: none
 };
 
-// Rates by flow; those not alive get 0.
+// Rates by flow; 0 for flows that are not alive.
 std::vector<std::int64_t> slow_integer_rates(const std::vector<std::int64_t>& capacities,
                                              const std::vector<SlowFlow>& flows,
                                              const std::vector<bool>& alive);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A second store, element by element: every box is walked index by index, every fold goes through
-// the oracle's arithmetic. Slow and obvious, for data on which the order of operations shows. It
-// frees nothing and shares nothing.
+// A second store, element by element: every box is walked index by index, and every fold uses the
+// oracle's arithmetic. Slow and obvious, for data on which the order of operations has an effect.
+// It frees nothing and shares nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An executor of several processes for tests: each runs the whole plan in a store of its own and
-// shows only its own ranks', corrupted where the test says so.
+// An executor of several processes for tests: each runs the whole plan in its own store and shows
+// only its own ranks' shards, corrupted where the test asks for it.
 #pragma once
 
 #include <map>
@@ -13,11 +13,11 @@
 
 namespace reshard::test {
 
-// Flips the lowest bit of some elements of the ranks' destination shards, of the last tensor.
+// Flips the lowest bit of some elements of the ranks' destination shards, in the last tensor.
 using Corruption = std::map<Rank, std::vector<std::size_t>>;
 
-// A process of several, holding the ranks whose slot leaves its index over: each runs the whole
-// plan in a store of its own and shows its ranks only.
+// One of several processes. It holds the ranks with slot % count == index, runs the whole plan in
+// its own store and shows only its own ranks.
 class SplitPrepared : public PreparedPlan {
  public:
   SplitPrepared(const Plan& plan, const Processes& processes, const Corruption& corruption,

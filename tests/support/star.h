@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plainest topology: every device has one port into a switch that never limits.
+// The simplest topology: every device has one port into a switch that never limits.
 #pragma once
 
 #include "core/topology/topology.h"

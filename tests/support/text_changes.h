@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Texts that are nearly right: a right one with one to three small changes of its words, numbers,
-// signs and lines. About as many are still read as are refused.
+// Texts that are nearly right: a correct text with one to three small changes of its words,
+// numbers, signs and lines. About as many are still accepted as are refused.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace reshard::test {
 
 class TextChanges {
  public:
-  // Words that a change may put anywhere, and numbers that it may put in the place of another.
+  // Words that a change may insert anywhere, and numbers that may replace another one.
   TextChanges(std::vector<std::string> words, std::vector<std::string> numbers)
       : words_(std::move(words)), numbers_(std::move(numbers)) {}
 
@@ -33,7 +33,7 @@ class TextChanges {
   static bool is_word(char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
   static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-  // Words, numbers, and every other character alone.
+  // Splits into words, numbers, and single other characters.
   static Tokens tokens_of(std::string_view text) {
     Tokens out;
     for (std::size_t i = 0; i < text.size();) {
@@ -74,7 +74,7 @@ class TextChanges {
   void change_token(Prng& prng, Tokens& tokens) const {
     if (tokens.empty()) tokens.push_back(prng.pick(words_));
     std::size_t at = place_in(prng, tokens);
-    // Numbers are what is most often changed to something that is still right.
+    // A changed number is most often still valid.
     for (int tries = 0; tries < 3 && !is_digit(tokens[at].front()); ++tries)
       if (prng.one_in(2)) at = place_in(prng, tokens);
     std::string& token = tokens[at];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes as threads of one test: gather, broadcast and abort as real ones have them, so that
-// what is agreed between processes is tested without a launcher.
+// Processes as threads of one test, with gather, broadcast and abort like real processes, so that
+// agreement between processes is tested without a launcher.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ class ThreadedGroup {
   explicit ThreadedGroup(int count) : bytes_(static_cast<std::size_t>(count)) {}
   int count() const { return static_cast<int>(bytes_.size()); }
 
-  // All bytes, once every process has given its own.
+  // All processes' bytes, once every process has passed its own.
   std::vector<std::vector<std::byte>> exchange(int index, std::span<const std::byte> mine) {
     {
       std::lock_guard lock(mutex_);
@@ -85,7 +85,7 @@ class ThreadedProcesses : public Processes {
   int index_;
 };
 
-// Runs the body as every process of the group, and waits for all. It must not throw.
+// Runs the body as every process of the group, and waits for all. The body must not throw.
 inline void run_processes(ThreadedGroup& group,
                           const std::function<void(ThreadedProcesses&)>& body) {
   std::vector<std::thread> threads;

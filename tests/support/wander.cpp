@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// wander of drawn_plans.h: a correct plan of random steps.
 #include <algorithm>
 #include <memory>
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Right plans broken in one place at random: the proof refutes those, and only those, that the slow
-// proof finds wrong. What it says of them, and of which step and part, stays what it was:
+// Correct plans broken in one place at random: the proof refutes exactly those that the slow proof
+// finds wrong. What it says about them, naming the step and the part, stays the same. To accept an
+// intended change:
 //
 //   RESHARD_UPDATE_FIGURES=1 build/release/test_sweep "broken plans*"
 //
-// writes tests/sweep/data/refutations-*.txt anew: the first sentence of each form in full, then
+// rewrites tests/sweep/data/refutations-*.txt: the first sentence of each form in full, then
 // digests of all; read the difference before you accept it.
 #include <catch2/catch.hpp>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the program says of drawn requests on many machines stays what it was: bounds, and of every
-// planner's plan its text, bytes, peak, time and what its time was waited for. Other tests say what
-// is right; this one sees that nothing else has changed. What is changed on purpose:
+// The program's results for random requests on many machines stay the same: bounds, and for every
+// planner's plan its text, bytes, peak, time and what the time was spent waiting for. Other tests
+// check that they are right; this one that nothing has changed. To accept an intended change:
 //
 //   RESHARD_UPDATE_FIGURES=1 build/release/test_sweep "drawn figures*"
 //
-// writes tests/sweep/data/figures.txt anew; read the difference before you accept it.
+// rewrites tests/sweep/data/figures.txt; read the difference before you accept it.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

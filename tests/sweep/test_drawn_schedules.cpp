@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What follows from drawn plans stays what it was: what each rank does and waits for, where its
-// temporaries lie, and what the check says of schedules with one fault. Other tests say what is
-// right; this one sees that nothing else has changed:
+// What follows from random plans stays the same: what each rank does and waits for, the layout of
+// its temporaries, and what the check says about schedules with one fault. Other tests check that
+// it is right; this one that nothing has changed. To accept an intended change:
 //
 //   RESHARD_UPDATE_FIGURES=1 build/release/test_sweep "drawn schedules*"
 //
-// writes tests/sweep/data/schedules*.txt anew.
+// rewrites tests/sweep/data/schedules*.txt.
 #include <catch2/catch.hpp>
 
 #include <cctype>

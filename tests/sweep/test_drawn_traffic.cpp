@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What goes between ranks, step by step and in all, in drawn plans and in every expansion, stays
-// what it was. Other tests say what is right; this one sees that nothing else has changed:
+// The traffic between ranks, step by step and in total, in random plans and in every expansion,
+// stays the same. Other tests check that it is right; this one that nothing has changed. To accept
+// an intended change:
 //
 //   RESHARD_UPDATE_FIGURES=1 build/release/test_sweep "drawn traffic*"
 //
-// writes tests/sweep/data/traffic.txt and expansions.txt anew.
+// rewrites tests/sweep/data/traffic.txt and expansions.txt.
 #include <catch2/catch.hpp>
 
 #include "core/schedule/collective_messages.h"

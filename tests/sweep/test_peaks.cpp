@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The peak that a plan declares is measured: what a rank's temporaries hold where its steps last as
-// is worst, of the planners' plans and of drawn ones.
+// The peak that a plan declares, measured: what a rank's temporaries hold with the worst durations
+// of its steps, for the planners' plans and for random ones.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every small case through every planner, the proof and the store, compared with the oracle bit for
-// bit. How many cases ran is asserted exactly, so that none can drop out unseen. Split so that test
-// runners can run parts side by side. 2,793,418 runs in all.
+// bit. The number of cases is asserted exactly, so that none can drop out unnoticed. Split so that
+// test runners can run parts in parallel. 2,793,418 runs in total.
 #include <catch2/catch.hpp>
 
 #include "tests/support/case_sets.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All pairs of placements on two nodes, small: planned, proved, moved at full size and compared.
-// The same pairs, large, are what plans are measured by (tests/bench/near_the_limit.py).
+// All pairs of placements on two small nodes: planned, proved, moved at full size and compared.
+// tests/bench/near_the_limit.py measures plans by the same pairs with large tensors.
 #include <catch2/catch.hpp>
 
 #include <string>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The house's rules that a compiler does not see: which folder may include which, sizes, names, and
-what `core` and `sim` must not touch.
+"""The source rules that a compiler does not check: which folder may include which, sizes, names,
+and what `core` and `sim` must not touch.
 """
 
 import argparse

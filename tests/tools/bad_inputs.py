@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bad inputs drawn from a seed, over all commands, formats and options: wrong types, huge numbers,
-cut and doubled lines, links, full disks, limits of memory and file size, signals.
+"""Random bad inputs from a seed, for all commands, formats and options: wrong types, huge numbers,
+truncated and doubled lines, links, full disks, limits of memory and file size, signals.
 
     bad_inputs.py --reshard PROGRAM [--count 1000] [--seed 1]
 
-A run may succeed or refuse. It may not crash, end with 3 (a bug), print a negative number, be
-silent for 20 s, leave half a file or one beside those that were named.
+A run may succeed or refuse. It must not crash, exit with 3 (a bug), print a negative number, be
+silent for 20 s, or leave a partial file or a file that was not named.
 """
 
 import argparse

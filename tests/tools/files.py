@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the program does to the files it reads and writes: all outputs or none, whatever happens;
-old owners and modes; links, pipes, devices, terminals; nothing left beside them.
+"""What the program does to the files that it reads and writes: all outputs or none, whatever
+happens; old owners and modes; links, pipes, devices, terminals; no other files left behind.
 
     files.py --reshard PROGRAM [TEST...]
 """

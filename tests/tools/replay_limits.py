@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every limit that traces/README.md names ends in seconds, in a report or in one sentence: ranks,
-operations, bytes, times, tags, ids, streams, communicators, faults, edges of `after`.
+"""Every limit that traces/README.md names is handled in seconds, with a report or with one
+sentence: ranks, operations, bytes, times, tags, ids, streams, communicators, faults, edges of
+`after`.
 
     replay_limits.py --reshard PROGRAM [NAME...]
 """

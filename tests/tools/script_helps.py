@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every script answers --help: exit 0, some words, and nothing else done, not even a file written.
+"""Every script answers --help: exit code 0, some text, and nothing else done, not even a file
+written.
 
 script_helps.py [ROOT]
 """

@@ -3,7 +3,7 @@
 """`reshard validate` on real processes: one report, one reason, the same exit code for all, and no
 process left behind.
 
-Ends with 77 and the reason where MPI is not here.
+Exits with 77 and the reason if MPI is not available.
 """
 
 import argparse

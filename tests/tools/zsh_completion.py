@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Completion in a real zsh on a terminal of its own: what TAB makes of a line."""
+"""Completion in a real zsh on its own terminal: what TAB does to a line."""
 
 import argparse
 import os

@@ -77,7 +77,7 @@ class Progress {
   const bool on_terminal_;
   const Clock::time_point started_;
   mutable std::mutex mutex_;  // guards all members below
-  std::string what_, phase_;  // shown, and whose time it is; empty between stages
+  std::string what_, phase_;  // the stage shown, the phase timed; empty between stages
   std::int64_t done_ = 0, total_ = 0;
   Clock::time_point stage_started_, phase_started_;
   bool shown_ = false, over_ = false;

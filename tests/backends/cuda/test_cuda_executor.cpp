@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA backend's executor on the device made of host memory: bit for bit the store, in every
-// order in which a GPU might run its streams; and what goes wrong is found and said.
+// The CUDA backend's executor on a device made of host memory: bit for bit the store's result, in
+// every order in which a GPU might run its streams; and faults are found and reported.
 #include <catch2/catch.hpp>
 
 #include <cstring>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device made of host memory itself: it runs what is right in every order, and finds what is
-// wrong.
+// The device made of host memory itself: it runs correct work in every order, and finds mistakes.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Boxes cut into tiles: every byte of a box exactly once, tiles of a useful size, the largest unit,
-// and 64-bit distances. No memory is touched here: addresses are numbers.
+// and 64-bit distances. No memory is touched: addresses are just numbers.
 #include <catch2/catch.hpp>
 
 #include <map>

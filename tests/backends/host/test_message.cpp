@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages cut into chunks: both ends alike, in row-major order, within the limit.
+// Messages cut into chunks: the same at both ends, in row-major order, within the limit.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

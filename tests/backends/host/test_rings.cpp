@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages through rings of shared memory; threads stand in for processes, each with its own view.
+// Messages through rings of shared memory; threads act as processes, each with its own view.
 #include <catch2/catch.hpp>
 
 #include <atomic>

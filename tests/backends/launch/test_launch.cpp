@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who this process is and where the job meets, launcher by launcher.
+// Which rank this process is and where the job meets, launcher by launcher.
 #include <catch2/catch.hpp>
 
 #include <map>

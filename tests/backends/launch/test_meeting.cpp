@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Real connections over the loopback: threads for what all ranks do together, processes for ranks
-// that die.
+// Real connections over the loopback interface: threads for what all ranks do together, processes
+// for ranks that die.
 #include <catch2/catch.hpp>
 
 #include <sys/wait.h>

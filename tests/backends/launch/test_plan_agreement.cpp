@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans that processes prepare together, a thread each.
+// Plans that processes prepare together, one thread per process.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

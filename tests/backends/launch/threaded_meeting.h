@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A meeting of threads over real connections on the loopback.
+// A meeting of threads over real connections on the loopback interface.
 #pragma once
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What happens to all processes when one of them fails: they end soon, with its reason.
+"""What happens to all processes when one of them fails: they end soon, and report its reason.
 
 check_failures.py PROGRAM MPIRUN [FLAG...]     PROGRAM is mpi_failing
 """

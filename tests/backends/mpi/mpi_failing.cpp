@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program that fails on purpose, for check_failures.py: it asks the registry for the mpi backend,
-// as `reshard` does, so that the module is opened behind dlopen and what it throws crosses that
-// border. Prints what it caught, by type, and exits with the code of that type.
+// A program that fails on purpose, for check_failures.py: it gets the mpi backend from the
+// registry, as `reshard` does, so that the module is loaded with dlopen and its exceptions cross
+// that boundary. Prints what it caught, by type, and exits with the code of that type.
 //
 //   mpi_failing world            how many processes there are; nothing fails
 //   mpi_failing not_started      a plan that names a rank that mpirun did not start

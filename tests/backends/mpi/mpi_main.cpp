@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Catch2 under mpirun: every process runs every case. A process whose check fails throws out of the
-// case, and the others then run into their time limits; so the first failure ends all.
+// Catch2 under mpirun: every process runs every case. A process with a failed check throws out of
+// the case, and the others would then run into their time limits; so the first failure ends all.
 #define CATCH_CONFIG_EXTERNAL_INTERFACES
 #include <catch2/catch.hpp>
 

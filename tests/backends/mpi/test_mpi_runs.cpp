@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans on real processes: in every way that bytes may take, on the caller's memory, again and
-// again.
+// Plans on real processes: over every transport, on the caller's memory, and repeatedly.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What processes do together: gather, broadcast, communicators of groups, and the end of waiting.
+// What processes do together: gather, broadcast, communicators of groups, and time limits of waits.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One rank of a program that brings its own communicator, stream and buffers, on the NCCL stand-in;
-// and an executor that runs plans on them, so that the conformance suite can.
+// and an executor that runs plans on them, for the conformance suite.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The registry's policies, one by one.
+// The policies of the communicator registry, one by one.
 #include <catch2/catch.hpp>
 
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The backend and the simulation do the same: of one plan, each rank gives NCCL what it launches in
-// the simulation, launch by launch: in that order, in those groups, with those peers and bytes, and
-// a launch begins in the simulation when the one before it is over.
+// The backend and the simulation do the same: each rank of a plan issues to NCCL what it launches
+// in the simulation, launch by launch: in the same order and groups, with the same peers and bytes;
+// and in the simulation a launch begins when the one before it is over.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans on a caller's communicator, stream and buffers, a thread per rank: against the store bit
-// for bit, beside one another, with what goes wrong.
+// Plans on a caller's communicator, stream and buffers, one thread per rank: compared with the
+// store bit for bit, several plans at once, and with faults.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The executor on the stand-in: drawn requests by all planners against the store, for worlds that
-// are and are not powers of two, with a thread per rank and with one for all.
+// The executor on the stand-in: random requests by all planners against the store, for worlds that
+// are and are not powers of two, with one thread per rank and with one thread for all.
 #include <catch2/catch.hpp>
 
 #include <map>

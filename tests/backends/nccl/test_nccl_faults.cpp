@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What goes wrong on real machines: operations that never end, errors that come later, ranks that
-// die, memory that is not there. All ranks must end, soon, and say why.
+// Faults of real machines: operations that never end, errors that are reported later, ranks that
+// die, and memory that is missing. All ranks must end soon and say why.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

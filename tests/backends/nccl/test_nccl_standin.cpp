@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every check of the stand-in is shown to fire on the mistake it is for, and not to fire on right
-// use that looks like it.
+// Every check of the stand-in fires on the mistake that it is for, and not on similar correct use.
 #include <catch2/catch.hpp>
 
 #include "tests/backends/nccl/raw_rank.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The real library, as far as it goes without a GPU: it opens, every function that its version
-// should have is there, and it makes unique ids.
+// The real library, as far as it works without a GPU: it loads, has every function that its version
+// should have, and makes unique ids.
 #include <catch2/catch.hpp>
 
 #include <cstdlib>

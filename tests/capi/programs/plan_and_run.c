@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The C API as a C99 program sees it: plan, ask, run. Compiled with -std=c99 -pedantic; also what
- * the installed headers and libraries are tried with. Prints one line and returns 0 where all
- * holds. */
+/* The C API in a C99 program: plan, ask, run. Compiled with -std=c99 -pedantic; also used to test
+ * the installed headers and libraries. Prints one line and returns 0 if everything is as expected.
+ */
 #include <reshard/reshard.h>
 #include <stdio.h>
 #include <stdlib.h>

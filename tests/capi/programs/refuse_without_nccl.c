@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The C API on NCCL, as a C99 program that has no NCCL, no communicator and perhaps no GPU: the
- * header stands alone, structs have their sizes, and everything is refused in a sentence. */
+/* The C API for NCCL in a C99 program without NCCL, without a communicator and perhaps without a
+ * GPU: the header is self-contained, structs have their sizes, and every call is refused with a
+ * sentence. */
 #include <reshard/reshard_nccl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The C API on MPI, as a C99 program on 4 processes: a communicator of the caller's whose order is
- * not that of MPI_COMM_WORLD, shards of the caller's, several runs, errors on all processes alike.
- */
+/* The C API for MPI in a C99 program on 4 processes: a communicator of the caller's with another
+ * order than MPI_COMM_WORLD, the caller's shards, several runs, and errors on all processes at
+ * once. */
 #include <reshard/reshard_mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

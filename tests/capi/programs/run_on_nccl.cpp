@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The C API on NCCL, on real GPUs: a thread per rank, each with a communicator, a stream and
-// buffers of its own that reshard only borrows. As a framework does, the program uses a CUDA
-// runtime of its own, the shared one. Skipped where there is no GPU.
+// The C API for NCCL on real GPUs: one thread per rank, each with a communicator, a stream and
+// buffers that reshard only borrows. Like a framework, the program uses the shared CUDA runtime.
+// Skipped if there is no GPU.
 //
-//     run_on_nccl [RANKS]     one per GPU without RANKS, else dealt out; ranks that share a GPU
-//     need NCCL 2.30
+//     capi_on_nccl [RANKS]     without RANKS one per GPU, else dealt out to the GPUs; ranks that
+//                              share a GPU need NCCL 2.30
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <nccl.h>

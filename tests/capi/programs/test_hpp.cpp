@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// reshard.hpp as a C++17 program sees it: every question, runs by one call and by an exchange of
-// the caller's, and errors as exceptions. Includes nothing of ours but the installed headers.
+// reshard.hpp in a C++17 program: every query, runs with one call and with an exchange of the
+// caller's, and errors as exceptions. Includes only the installed headers.
 #include <catch2/catch.hpp>
 #include <reshard/reshard.hpp>
 

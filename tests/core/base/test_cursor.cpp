@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reading positions: what is taken, where it stops, and what failures say.
+// The reader of texts: what it consumes, where it stops, and its error messages.
 #include <catch2/catch.hpp>
 
 #include "core/base/cursor.h"

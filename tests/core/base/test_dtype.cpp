@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every dtype and every reduction: names, widths, and which may meet.
+// Every dtype and every reduction: names, widths, and which combinations are allowed.
 #include <catch2/catch.hpp>
 
 #include "core/base/dtype.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What files of other programs are, by their first bytes.
+// Which program wrote a file, by its first bytes.
 #include "core/base/file_kinds.h"
 
 #include <string>

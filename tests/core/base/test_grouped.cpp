@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Grouped lists, and walks over n-d indices.
+// Grouped lists, and iteration over n-d indices.
 #include <catch2/catch.hpp>
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The definitions behind the bounds, written down without any cleverness.
+// The definitions of the bounds, written in the simplest possible way.
 #pragma once
 
 #include <map>

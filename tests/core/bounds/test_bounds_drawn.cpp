@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What bounds are made of, on odd machines: a line of the data is one machine with a dozen
-// requests, a number of its own for each part. Other tests say what is right; this one sees that
-// nothing else has changed. What is changed on purpose:
+// The parts of bounds on odd machines: each line of the data is one machine with a dozen requests,
+// with a separate digest for each part. Other tests check that they are right; this one that
+// nothing has changed. To accept an intended change:
 //
 //   RESHARD_UPDATE_FIGURES=1 build/release/test_bounds "parts of bounds*"
 //
-// writes tests/core/bounds/data/drawn_bounds.txt anew.
+// rewrites tests/core/bounds/data/drawn_bounds.txt.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

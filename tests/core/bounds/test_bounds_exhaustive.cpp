@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The bounds against every plan that moves whole elements: up to four elements on four ranks, each
-// over any set of transfers, relays included, that takes it from its owners to all who need it. No
-// latencies, so a plan takes as long as its busiest resource.
+// over any set of transfers, relays included, that takes it from its owners to all that need it.
+// Latencies are 0, so a plan takes as long as its busiest resource.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// No plan beats its bounds: a simulated time below one is a bug in the engine or in the bound.
+// No plan beats its bounds: a simulated time below a bound is a bug in the engine or in the bound.
 // Every planner, machines of every kind, ranks anywhere on partly used nodes; small tensors that
-// latency limits and larger ones that bandwidth limits. And where a plan is known to be the best
-// there is, the bound says so to the picosecond.
+// latency limits and larger ones that bandwidth limits. And where a plan is known to be optimal,
+// the bound equals its time to the picosecond.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

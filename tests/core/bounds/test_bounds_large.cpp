@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rates and jobs that are large.
+// Large rates and large jobs.
 #include <catch2/catch.hpp>
 
 #include <limits>

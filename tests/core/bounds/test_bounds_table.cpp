@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The worked examples: 1 GiB on two nodes of eight GPUs, 450 GB/s NVLink and one 50 GB/s NIC per
-// GPU and direction, 8 us and 20 us away, no switch reduces. A rank's cap_in is 500 GB/s, a node's
-// 400 GB/s.
+// GPU and direction, latencies of 8 us and 20 us, no switch that reduces. A rank's cap_in is 500
+// GB/s, a node's 400 GB/s.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

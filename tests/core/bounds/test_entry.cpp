@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When what nodes lack can be with the ranks that need it, worked out by hand.
+// When data that a node lacks can reach the ranks that need it, worked out by hand.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The store's arithmetic against the oracle's, on random bits and on the values where arithmetic
-// goes wrong.
+// The store's arithmetic against the oracle's, on random bits and on values where arithmetic goes
+// wrong.
 #include <catch2/catch.hpp>
 
 #include <bit>

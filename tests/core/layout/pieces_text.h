@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Index sets written as the tables of PyTorch's semantics write them: "0-1,3", "" for an empty one.
+// Index sets in the notation of the tables of PyTorch's semantics: "0-1,3"; "" is an empty set.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layouts made in code, where no reader stands before them: what they refuse, and when two are one.
+// Layouts made in code, without a reader that checks them first: what they refuse, and when two are
+// equal.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shardings as XLA, Shardy and JAX print them, beside what they mean by hand: each device's tile.
+// Shardings as XLA, Shardy and JAX print them, compared with each device's tile worked out by hand.
 #include <algorithm>
 #include <functional>
 #include <numeric>

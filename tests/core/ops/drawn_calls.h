@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls by chance of every operator in the catalogue: those that PyTorch answered, with other
-// placements, meshes, lengths, dtypes and arguments, many of them mistaken.
+// Random calls of every operator in the catalogue: those that PyTorch answered, with other
+// placements, meshes, lengths, dtypes and arguments; many of them are invalid.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls of view operators by chance, most of them legal.
+// Random calls of view operators, most of them valid.
 #pragma once
 
 #include <string>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Calls of operators and what PyTorch decides for them: tests/torch/data/operators.jsonl. Those
-// that are decided otherwise on purpose stand in operators_apart.jsonl, with what is right and why.
+// that reshard decides differently on purpose are in operators_apart.jsonl, with the right answer
+// and the reason.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is decided for attention: masks of every shape, groups of heads that a cut keeps or tears,
-// and what is said of PyTorch where it takes another row.
+// Decisions about attention: masks of every shape, groups of heads that a shard keeps or splits,
+// and what is reported where PyTorch chooses another row.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

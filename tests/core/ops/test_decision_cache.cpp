@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decisions depend on what their rule reads and on nothing else; few are kept.
+// Decisions depend only on what their rule reads, and few are cached.
 #include <catch2/catch.hpp>
 
 #include <fstream>

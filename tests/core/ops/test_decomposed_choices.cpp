@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that are followed through what they are taken apart into, where PyTorch's own answer
-// would be wrong.
+// Operators that are decided through the operators they are decomposed into, where PyTorch's own
+// answer would be wrong.
 #include <catch2/catch.hpp>
 
 #include "core/ops/decision.h"

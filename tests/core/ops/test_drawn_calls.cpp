@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is decided for drawn calls of every operator stays what it was: candidates, choice, outputs,
-// steps, refusals. Other tests say what is right; this one sees that nothing else has changed. What
-// is changed on purpose:
+// Decisions about random calls of every operator stay the same: candidates, choice, outputs, steps,
+// refusals. Other tests check that they are right; this one that nothing has changed. To accept an
+// intended change:
 //
 //   RESHARD_UPDATE_FIGURES=1 build/release/test_ops "drawn calls*"
 //
-// writes tests/core/ops/data/drawn_calls.txt anew; RESHARD_SHOW=mm prints what is decided for the
+// rewrites tests/core/ops/data/drawn_calls.txt; RESHARD_SHOW=mm prints the decisions about the
 // calls of one operator, so that the difference can be read before it is accepted.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What drawn views, some of them mistaken, are read as, and how shards go through them by each of
-// the rules, stays what it was. What is changed on purpose:
+// How random views, some of them invalid, are interpreted, and how shards pass through them by each
+// of the rules, stays the same. To accept an intended change:
 //
 //   RESHARD_UPDATE_FIGURES=1 build/release/test_ops "drawn views*"
 //
-// writes tests/core/ops/data/drawn_views.txt anew; RESHARD_SHOW=view prints what it says.
+// rewrites tests/core/ops/data/drawn_views.txt; RESHARD_SHOW=view prints one operator's results.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

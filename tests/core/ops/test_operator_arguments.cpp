@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What calls make of their arguments where PyTorch's answers have nothing to say: dtypes that meet,
-// arguments left out, and those just inside and just outside of their range.
+// How calls interpret their arguments where PyTorch's answers say nothing: combinations of dtypes,
+// missing arguments, and arguments just inside and just outside of their range.
 #include <fmt/format.h>
 
 #include <array>

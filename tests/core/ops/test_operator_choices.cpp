@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls that PyTorch 2.15 decided: the same inputs, outputs, shapes and costs. Calls in which it
-// gives wrong values or fails inside are below, with what is right.
+// Calls that PyTorch 2.15 decided: the same inputs, outputs, shapes and costs. Calls for which it
+// gives wrong values or fails internally are below, with the right answer.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch 2.15 gets wrong is said of every call where it does, and of no other.
+// A known fault of PyTorch 2.15 is reported for every call that has it, and for no other.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

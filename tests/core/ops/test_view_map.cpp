@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Views one by one: what they make of placements, what they refuse, what they cannot mean.
+// Single views: what they do to placements, what they refuse, and what they cannot mean.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
@@ -49,7 +49,7 @@ std::string answer(const ViewResult& result) {
   return text(result.wanted) + " -> " + text(result.output);
 }
 
-// shared/reference/dispatch.md 2.6 and 3.1, which are PyTorch 2.15's answers.
+// Answers of PyTorch 2.15.
 TEST_CASE("views: what the reference says") {
   const Case cases[]{
       {"view", {4}, "4,8,16", {{"size", {32, 16}}}, "S(1)", "S(1) -> _S(0, 4)"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Drawn views: what each rank makes of its shard alone is its part of the dense result.
+// Random views: what each rank computes from its own shard is its part of the dense result.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

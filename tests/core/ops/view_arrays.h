@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Views of dense arrays, the slow and obvious way: what the maps of core/ops are held against.
+// Views of dense arrays, computed in the slow and obvious way, to test the maps of core/ops.
 #pragma once
 
 #include <cstdint>

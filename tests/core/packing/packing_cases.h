@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A request on a machine, with all that a packing is made of.
+// A request on a machine, with everything that a packing is made from.
 #pragma once
 
 #include <memory>

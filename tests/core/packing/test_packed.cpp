@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The planner: near the limit, the same whatever ranks of a node are called, never slower with more
-// links, within memory limits where one of its chunkings is.
+// The planner: close to the bound, independent of the numbering of a node's ranks, never slower
+// with more links, and within memory limits if one of its chunkings is.
 #include <catch2/catch.hpp>
 
 #include <map>

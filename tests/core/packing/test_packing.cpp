@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Trees bring what they are to bring, and the busiest link is under way hardly longer than it must.
+// Trees deliver what they must, and the busiest link takes hardly longer than necessary.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

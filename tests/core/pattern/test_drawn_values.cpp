@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What drawn layouts and requests mean stays what it was: who holds which boxes, what is folded,
-// the bits of every element before and after, what a check says of wrong bytes, joined plans; of
-// forbidden requests the sentence. Oracles elsewhere say that all of it is right; this test sees
-// that nothing else has changed, as values that would do as well. What is changed on purpose:
+// The meaning of random layouts and requests stays the same: which rank holds which boxes, what is
+// folded, the bits of every element before and after, what a check says about wrong bytes, joined
+// plans, and the messages for forbidden requests. Oracles elsewhere check that all of it is right;
+// this test checks that nothing has changed, not even to equally valid values. To accept an
+// intended change:
 //
 //   RESHARD_UPDATE_FIGURES=1 build/release/test_pattern "drawn values*"
 //
-// writes tests/core/pattern/data/drawn_values.txt anew.
+// rewrites tests/core/pattern/data/drawn_values.txt.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests written as text, and plans as the list of their steps.
+// Requests written as text, and plans as lists of their steps.
 #pragma once
 
 #include <string>

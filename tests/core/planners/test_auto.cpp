@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `auto` against times that the test makes up, the registry, and memory limits.
+// `auto` with times that the test makes up, the registry, and memory limits.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"

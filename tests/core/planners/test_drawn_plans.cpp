@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What planners say of drawn requests on odd machines, without a simulator: a line of the data is
-// one machine with a few requests, a number of its own for each planner (texts of plans, reasons,
-// refusals) and for each part of a packing. Other tests say what is right; this one sees that
-// nothing else has changed. What is changed on purpose:
+// Planners' results for random requests on odd machines, without a simulator: each line of the data
+// is one machine with a few requests, with a separate digest for each planner (texts of plans,
+// reasons, refusals) and for each part of a packing. Other tests check that they are right; this
+// one that nothing has changed. To accept an intended change:
 //
-//   RESHARD_UPDATE_FIGURES=1 build/release/test_packing "drawn plans*"
+//   RESHARD_UPDATE_FIGURES=1 build/release/test_planners "drawn plans*"
 //
-// writes tests/core/planners/data/drawn_plans.txt anew.
+// rewrites tests/core/planners/data/drawn_plans.txt.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

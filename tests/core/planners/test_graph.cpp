@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `graph` makes of the min-cost steps: joined collectives, right on uneven shards too, strided
-// shards, addends, reasons, and what it refuses.
+// What `graph` makes of the min-cost steps: joined collectives (also on uneven shards), strided
+// shards, addends, reasons, and refusals.
 #include <catch2/catch.hpp>
 
 #include <cstring>

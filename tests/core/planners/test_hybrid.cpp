@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which requests `hybrid` does with one collective, with which local steps around it, and which it
-// leaves to p2p.
+// Which requests `hybrid` does with one collective, with which local steps before and after it, and
+// which it leaves to p2p.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"

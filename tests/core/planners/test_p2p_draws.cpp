@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// p2p on drawn requests: proved, as few bytes as the bound says any plan must receive, one message
-// per pair and phase, and the plan's text reads back.
+// p2p on random requests: proved, with as few bytes as the bound requires any plan to receive, one
+// message per pair and phase, and a text that reads back.
 #include <catch2/catch.hpp>
 
 #include <optional>

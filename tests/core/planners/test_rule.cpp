@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `rule` makes of the greedy steps: kinds of steps, bytes, padding, and what it refuses.
+// What `rule` makes of the greedy steps: kinds of steps, bytes, padding, and refusals.
 #include <catch2/catch.hpp>
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Right plans by hand, to be broken in one place.
+// Correct plans written by hand, to be broken in one place.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is held of a buffer, box by box, against a look at every piece: drawn boxes, few and many,
-// that straight cuts separate or not.
+// The record of a buffer's contents, box by box, against a check of every piece: random boxes, few
+// and many, that straight cuts separate or not.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The proof over operations refutes those that do something else than their plan says.
+// The proof over operations refutes operations that do something other than their plan says.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A proof is worth what it refutes: right plans are broken in one place each, and every break must
-// be found.
+// A proof is worth what it refutes: correct plans are broken in one place each, and every fault
+// must be found.
 #include <catch2/catch.hpp>
 
 #include "core/planners/planner.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Wrong plans of 2-d tensors and of groups of three, each right but for one thing that shows only
+// Wrong plans of 2-d tensors and of groups of three, each with a single fault that shows only
 // there.
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a step may be made of: which of its parts is wrong, and what is right though it looks odd.
+// What a step may consist of: which part is wrong, and what is right although it looks odd.
 #include <catch2/catch.hpp>
 
 #include <limits>

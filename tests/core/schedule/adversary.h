@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs the schedules of all ranks in the order that is worst for them: a launch begins as soon as
-// what it waits for is done, and of several the last first, so that a wait that is missing shows.
+// Runs the schedules of all ranks in the worst possible order: a launch starts as soon as the
+// launches that it waits for are done, and among several the last one first, so that a missing wait
+// shows.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Schedules of ranks: what each does, that all of them together mean the plan whatever stays
-// native, and that launches may start as soon as what they wait for is done.
+// Schedules of ranks: what each rank does, that all of them together mean the plan whichever
+// collectives stay native, and that launches may start as soon as the launches that they wait for
+// are done.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams and waits: every dependency is kept, none is waited for twice, and what is independent
-// has a stream of its own.
+// Streams and waits: every dependency is kept, none is waited for twice, and independent work has
+// its own stream.
 #include <catch2/catch.hpp>
 
 #include "core/proof/proof.h"

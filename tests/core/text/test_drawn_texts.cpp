@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the readers of core say of texts that are nearly right stays what it was: the value that an
-// accepted text has, all of it, and the sentence with which any other is refused. Accepted texts
-// are written and read again to the same. What is changed on purpose:
+// How the readers of core treat texts that are nearly right stays the same: the complete value of
+// an accepted text, and the message with which any other text is refused. Accepted texts are
+// written and read back to the same value. To accept an intended change:
 //
-//   RESHARD_UPDATE_FIGURES=1 build/release/test_plan "drawn texts*"
+//   RESHARD_UPDATE_FIGURES=1 build/release/test_text "drawn texts*"
 //
-// writes tests/core/text/data/drawn_texts.txt anew; with RESHARD_DRAWN_TEXTS=FILE every text and
-// what was said of it is written to FILE, so that two versions can be compared.
+// rewrites tests/core/text/data/drawn_texts.txt; with RESHARD_DRAWN_TEXTS=FILE every text and its
+// result is written to FILE, so that two versions can be compared.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What each reader of core says of a text, as far as anybody can see it: of an accepted text all
-// that its value answers, after it was written and read again to the same. What is refused is
-// thrown as it is.
+// Everything observable about a text that a reader of core accepts, after it was written and read
+// back to the same value. The exception for a refused text passes through.
 #pragma once
 
 #include <catch2/catch.hpp>

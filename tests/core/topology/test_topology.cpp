@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Topologies built from code, without a file: what the constructor accepts and refuses.
+// Topologies built in code, without a file: what the constructor accepts and refuses.
 #include <catch2/catch.hpp>
 
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the tests of topology texts share: a small machine, its errors, the example of the page.
+// Shared by the tests of topology texts: a small machine, its errors, and the example of the page.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch makes of drawn redistributions, as we know it, stays what it was: the steps of both
-// of its planners, what is joined, costs, shard orders, known defects. Lines of DebugMode, whole
-// and damaged, are read as they were. What is changed on purpose:
+// Our model of how PyTorch does random redistributions stays the same: the steps of both of its
+// planners, joined steps, costs, shard orders, known defects. Lines of DebugMode, intact and
+// damaged, are read as before. To accept an intended change:
 //
-//   RESHARD_UPDATE_FIGURES=1 build/release/test_ops "drawn*"
+//   RESHARD_UPDATE_FIGURES=1 build/release/test_torch "drawn*"
 //
-// writes tests/core/torch/data/*.txt anew; read the difference before you accept it.
+// rewrites tests/core/torch/data/*.txt; read the difference before you accept it.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

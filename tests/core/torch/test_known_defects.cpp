@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which requests meet which known defects of PyTorch.
+// Which requests run into which known defects of PyTorch.
 #include <catch2/catch.hpp>
 
 #include "core/torch/known_defects.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PyTorch's min-cost planner: the 30 representative cases with their costs, small (where latency
-// decides) and big (where bandwidth does), shard orders, ties, operators, and what is joined.
+// PyTorch's min-cost planner: the 30 representative cases with their costs, small (latency decides)
+// and big (bandwidth decides), shard orders, ties, operators, and joined steps.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The min-cost planner's steps, which of them are joined, and their costs by PyTorch's model, bit
-// for bit, for requests drawn at random.
+// for bit, for random requests.
 #include <catch2/catch.hpp>
 
 #include <cmath>

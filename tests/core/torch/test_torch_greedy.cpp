@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The greedy planner's steps and the costs of PyTorch's model, bit for bit, for every pair of
-// placements over a palette.
+// placements from a list.
 #include <catch2/catch.hpp>
 
 #include <charconv>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where every element lies: the index sets, local shapes and global offsets that PyTorch itself
+// Where every element is: the index sets, local shapes and global offsets that PyTorch itself
 // computes.
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch prints, reshard prints and reads.
+// Texts that PyTorch prints, reshard prints and reads in the same form.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a request means element by element (which addends are folded, what divides them, where the
-// result lies, where zeros do) against the values that PyTorch's own collectives leave on every
-// rank. Plans are proved against this meaning, so it is what ties every planner to PyTorch.
+// The meaning of a request, element by element (which addends are folded, what divides them, where
+// the result is, where zeros are), against the values that PyTorch's own collectives leave on every
+// rank. Plans are proved against this meaning, so this test ties every planner to PyTorch.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch decides for drawn views and stacks, and where reshard deliberately differs.
+// What PyTorch decides for random views and stacks, and where reshard deliberately differs.
 #include <catch2/catch.hpp>
 
 #include <charconv>

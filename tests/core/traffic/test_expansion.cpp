@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every expansion, executed on sets of operands, delivers the collective's meaning: each result
-// chunk ends with exactly its operands, each once.
+// Every expansion, executed on sets of operands, has the collective's meaning: each result chunk
+// ends with exactly its operands, each once.
 #include <catch2/catch.hpp>
 #include <set>
 

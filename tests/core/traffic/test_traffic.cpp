@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traffic between pairs: against a walk over every transfer, against the byte counts, and as the
+// Traffic between pairs: against a loop over every transfer, against the byte counts, and as the
 // file that nccl-tests reads.
 #include <catch2/catch.hpp>
 

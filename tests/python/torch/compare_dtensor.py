@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""reshard.torch.redistribute beside DTensor.redistribute, on processes of gloo on this machine.
+"""Compares reshard.torch.redistribute with DTensor.redistribute, on gloo processes on this machine.
 
     PYTHONPATH=tools/python python3 tests/python/torch/compare_dtensor.py --mesh 2x2 --time
 
-Every pair of placements is moved by both, forward and backward, and held against what DTensor's
-definition says, found from the whole tensor. With --time both only run in turn, and the medians are
-printed; --null shows what noise alone makes of that. Needs a PyTorch; ends with 1 where a value of
-ours is wrong.
+Every pair of placements is moved by both, forward and backward, and compared with the definition of
+DTensor, computed from the whole tensor. With --time both only run in turn, and the medians are
+printed; --null shows the effect of noise alone. Needs PyTorch; exits with 1 if one of our values is
+wrong.
 """
 
 import argparse

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""reshard.LocalTensor beside PyTorch's own LocalTensor: a DTensor of 16 ranks in one process.
+"""Compares reshard.LocalTensor with PyTorch's own LocalTensor: a DTensor of 16 ranks in one
+process.
 
     PYTHONPATH=tools/python python3 tests/python/torch/compare_local_tensor.py
 
 Both redistribute the same 64 MiB in turn, on one thread each; values are compared, medians printed.
-Needs a PyTorch that has LocalTensorMode; ends with 1 where a value differs or with --check where a
-figure is missed.
+Needs a PyTorch that has LocalTensorMode; exits with 1 if a value differs, or with --check if a
+target is missed.
 """
 
 import argparse

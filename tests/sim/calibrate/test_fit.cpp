@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fits: figures that made the rows are found again; what rows do not tell is left; what was not
-// fitted to is predicted.
+// Fits: the figures that produced the rows are recovered; figures that the rows do not determine
+// are left alone; rows that were held out are predicted.
 #include "sim/calibrate/fit.h"
 
 #include <algorithm>

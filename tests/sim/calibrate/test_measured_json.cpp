@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measured collectives in JSON: what nccl-tests writes with -J, what NCCL's Inspector logs.
+// Measured collectives in JSON: as nccl-tests writes them with -J, and as NCCL's Inspector logs
+// them.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What nccl-tests of any age prints, as it reaches people: with what launchers put before lines,
-// with ranks that are not all listed; and what its own figures say against each other.
+// Output of nccl-tests of any version, as it reaches people: with launchers' prefixes, with ranks
+// that are not all listed; and whether its own figures are consistent.
 #include <algorithm>
 #include <functional>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Attention: every kernel on drawn heads, masks, cuts and meshes gives on its ranks what a plain
-// definition gives of the whole tensors.
+// Attention: every kernel on random heads, masks, shards and meshes computes on its ranks what a
+// simple definition computes on the whole tensors.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traces of calls: what is decided, which redistributions come of it, and who waits for whom.
+// Traces of calls: what is decided, which redistributions follow from it, and what waits for what.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Choices over a whole trace: the shortest of all ways, never worse than PyTorch's, and what its
-// own cost beside them.
+// Choices over a whole trace: the shortest of all combinations, never worse than PyTorch's, and
+// what its own choices cost in comparison.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

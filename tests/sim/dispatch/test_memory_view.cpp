@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Views by what operators do: a tensor whose elements are their own addresses goes through the
-// operator, and its output says which address each element of the view must have.
+// Views, tested by their operators: a tensor whose elements are their own addresses goes through
+// the operator, and the output shows which address each element of the view must have.
 #include "sim/dispatch/sharing/memory_view.h"
 
 #include <fmt/format.h>

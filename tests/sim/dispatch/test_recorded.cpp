@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What recordings of real models showed: look-ups that views pass, infinite addends, costs of the
-// machine that a trace was recorded on, a choice over the whole trace that is never the longer one.
+// What recordings of real models showed: look-ups through views, infinite addends, costs of the
+// machine that a trace was recorded on, and a choice over the whole trace that is never the longer
+// one.
 #include <catch2/catch.hpp>
 
 #include <sstream>

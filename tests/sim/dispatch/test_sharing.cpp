@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors that share memory: what is written into a view is in its tensor, and in all that share
-// it; where PyTorch has redistributed the tensor first it is not, which is found. What is lost and
-// what is kept was seen in PyTorch 2.15 on 4 ranks (LocalTensorMode).
+// Tensors that share memory: what is written to a view appears in its tensor and in all that share
+// it; if PyTorch has redistributed the tensor before, it does not, and that is detected. What is
+// lost and what is kept was observed in PyTorch 2.15 on 4 ranks (LocalTensorMode).
 #include <catch2/catch.hpp>
 
 #include <sstream>

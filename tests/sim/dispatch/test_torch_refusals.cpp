@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch 2.15 refuses for what other lines did, or for how meshes are named: tried there line
-// by line.
+// What PyTorch 2.15 refuses because of other lines, or because of how meshes are named: each line
+// was tried there.
 #include <catch2/catch.hpp>
 
 #include <sstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What calls compute: right on recorded models and on one call of every operator; and a decision
-// that is wrong shows as a wrong element.
+// Values of calls: right on recorded models and on one call of every operator; and a wrong decision
+// shows as a wrong element.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

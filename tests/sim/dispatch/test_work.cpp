@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long calls take where nobody says it: operations and bytes of the rank that has most.
+// The estimated duration of calls that do not state one: operations and bytes of the rank with the
+// most.
 #include <catch2/catch.hpp>
 
 #include <sstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What tests of readers and writers of machines ask.
+// Helpers for tests of readers and writers of machines.
 #pragma once
 
 #include <string>

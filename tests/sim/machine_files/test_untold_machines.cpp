@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files that leave things out: GPUs without a name or with one that nobody knows, without NVLink,
-// NICs that carry no tensors. What is taken for granted is said, and is never what check complains
-// of.
+// Files that leave things out: GPUs without a name or with an unknown one, without NVLink, and NICs
+// that carry no tensors. Every assumption is stated, and check never complains about one.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small topologies and workloads that the engine's tests and benchmarks share.
+// Small topologies and workloads shared by the engine's tests and benchmarks.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Many flows: the engine against a slow one on random networks, the 128-rank all-to-all with its
-// known figures, and that two runs are one.
+// known figures, and that two runs give the same result.
 #include <algorithm>
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compute and transfers that slow each other: rates change when either begins or ends, to the
+// Compute and transfers that slow each other down: rates change when either begins or ends, to the
 // picosecond.
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank issues and what waits for what of it: communicators, asynchronous operations,
-// batches, the order of launches, a bounded launch queue, setups.
+// What a rank issues and what waits for it: communicators, asynchronous operations, batches, the
+// order of launches, a bounded launch queue, setups.
 #include <catch2/catch.hpp>
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Steps taken whole against the same steps run transfer by transfer: the same spans, the same bytes
-// and busy times of every resource, to the picosecond.
+// Whole steps against the same steps run transfer by transfer: the same spans, the same bytes and
+// busy times of every resource, to the picosecond.
 #include "sim/network/whole_steps.h"
 
 #include <algorithm>

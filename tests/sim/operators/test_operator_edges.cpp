@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arguments at the edge of what they may be, and arguments left out; the numbers are PyTorch
-// 2.15's.
+// Arguments at the edge of their range, and missing arguments; the numbers are PyTorch 2.15's.
 #include <array>
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch's values do not say: names and forms, refusals, identities of what is empty, forms
-// that run on GPUs only, the same bits however a tensor is cut, random numbers.
+// What PyTorch's values do not cover: names and forms, refusals, results on empty tensors, forms
+// that run only on GPUs, the same bits however a tensor is sharded, random numbers.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <set>

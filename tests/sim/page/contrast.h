@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How well one colour is read on another, by WCAG 2's own formula.
+// The contrast between two colours, by WCAG 2's formula.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pages of small runs, and how to look into them.
+// Pages of small runs, and functions to examine them.
 #pragma once
 
 #include <memory>

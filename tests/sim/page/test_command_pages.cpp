@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What pages of replays, sweeps and validations say is what their reports say.
+// Pages of replays, sweeps and validations show the same as their reports.
 #include <algorithm>
 #include <catch2/catch.hpp>
 

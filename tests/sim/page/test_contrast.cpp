@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// That everybody can read a page: contrasts of text and what it stands on, computed from the
-// colours of the style by WCAG 2's formula, in light and in dark.
+// Pages are readable for everybody: contrasts between text and its background, computed from the
+// colours of the style by WCAG 2's formula, in light and in dark mode.
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>

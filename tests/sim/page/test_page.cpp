@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pages as files: well-formed, of one piece, the same every time, small; and their large figures
+// Pages as files: well-formed, self-contained, the same every time, small; and their large figures
 // are the report's.
 #include <algorithm>
 #include <catch2/catch.hpp>

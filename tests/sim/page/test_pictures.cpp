@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What pictures show is what happened: areas, lengths and shades against the figures they stand
-// for.
+// Pictures show what happened: areas, lengths and shades against the figures that they represent.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which lanes a timeline has, and what became of slices that are too short.
+// Which lanes a timeline has, and what happens to slices that are too short.
 #include <algorithm>
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Machines as nobody would wire them.
+// Random machines, wired as nobody would wire them.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pictures as they are written, read again.
+// Reads pictures back after they are written.
 #pragma once
 
 #include <catch2/catch.hpp>

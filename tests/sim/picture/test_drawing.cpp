@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The ground of pictures: its style sheet by day and by night, and what readers without one see.
+// The basis of pictures: the style sheet in light and dark mode, and what readers without it see.
 #include <catch2/catch.hpp>
 #include <map>
 #include <regex>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every pair of a sweep has its cell, with its ratio, where its row and column say.
+// Every pair of a sweep has its cell, with its ratio, at its row and column.
 #include <catch2/catch.hpp>
 #include <set>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Colours that can be told apart, and ink that can be read on them.
+// Colours that can be distinguished, and text colours that are readable on them.
 #include <catch2/catch.hpp>
 #include <set>
 

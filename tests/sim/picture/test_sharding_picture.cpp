@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The picture is held against the layouts' own boxes: areas are shares, and colours are holders.
+// The picture against the layouts' own boxes: areas are shares, and colours are holders.
 #include <catch2/catch.hpp>
 #include <regex>
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Words stay within their tile, whichever way they are written.
+// Labels stay within their tile, in either direction of writing.
 #include <catch2/catch.hpp>
 
 #include "sim/picture/tile_label.h"

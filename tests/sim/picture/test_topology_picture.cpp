@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every preset and some machines of odd wiring: all is drawn once, and as it is joined.
+// Every preset and some oddly wired machines: everything is drawn once, and connected as it is.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the replay tests share: traces from text, and hooks made of the real planners, proof, cache
-// and store, as the tools make them.
+// Shared by the replay tests: traces from text, and hooks with the real planners, proof, cache and
+// store, as the tools make them.
 #pragma once
 
 #include <cstdint>

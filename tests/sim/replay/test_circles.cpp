@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Circles of waits and of launches that are too long for a sentence: a row for each.
+// Cycles of waits and of launches that are too long for a sentence: one row for each wait.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>

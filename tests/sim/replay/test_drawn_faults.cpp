@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A thousand drawn programs that run, and each with one thing wrong: a call or an end that is
-// missing, two that are swapped, one of another size or type, a rank that comes late. What is wrong
-// is named, with its rank and its line; without it nothing is.
+// A thousand random programs that run, and each with one fault: a call or an end that is missing,
+// two calls that are swapped, one with another size or type, a rank that is late. The fault is
+// named, with its rank and its line; without the fault nothing is reported.
 #include <fmt/format.h>
 
 #include <algorithm>

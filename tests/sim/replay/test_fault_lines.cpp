@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults as lines of a trace: what they cost, where it shows, and what is refused.
+// Faults as lines of a trace: what they cost, where that shows, and what is refused.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What communicators, batches and launches do to a trace: when it runs, how long it takes, and how
-// it is said that it cannot run.
+// The effect of communicators, batches and launches on a trace: when it runs, how long it takes,
+// and the message if it cannot run.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Policies of communicators: how many are made, what that takes and holds by the figures of the
-// topology, which launches wait, and what hangs.
+// Policies of communicators: how many are made, the time and memory that they take by the
+// topology's figures, which launches wait, and what hangs.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -18,8 +18,8 @@ namespace {
 constexpr std::int64_t kMs = 1'000'000'000;
 constexpr std::int64_t kMiB = 1 << 20;
 
-// 100 GB/s a port, no latency: 100,000 bytes take 1 us. Figures as in nccl.md: making 638 ms and
-// 2.75 ms a rank, a split 150 ms; here a first use 40 ms, 484 MiB and 12 MiB a channel.
+// 100 GB/s per port, no latency: 100,000 bytes take 1 us. Making a communicator takes 638 ms and
+// 2.75 ms per rank, a split 150 ms, a first use 40 ms; memory is 484 MiB, and 12 MiB per channel.
 Topology machine(std::int32_t devices) {
   NodeTemplate node = test::star(devices, 100'000'000'000).node();
   node.machine.set(Figure::CommInit, 638 * kMs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Seeded random traces: what find_deadlock lets through the engine can finish, what it stops the
-// engine cannot; no run is quicker than its bound, faults and policies of communicators or not; and
-// the reader survives damaged text.
+// Random traces with seeds: the engine can finish what find_deadlock accepts, and cannot finish
+// what it refuses; no run is faster than its bound, with or without faults and policies of
+// communicators; and the reader survives damaged text.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Relations between answers that hold whatever the answers are: two jobs that share no rank are
-// together bounded by no less than each alone.
+// Relations between results that hold whatever the results are: the bound of two jobs that share no
+// rank is at least the bound of each alone.
 #include <fmt/format.h>
 
 #include <algorithm>

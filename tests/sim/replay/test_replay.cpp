@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Exact times of small traces, and what the report counts. Star topology: 100 GB/s per port and
-// direction (10 ps a byte), 1 us latency.
+// direction (10 ps per byte), 1 us latency.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>

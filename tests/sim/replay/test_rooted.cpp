@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives with a root, and barriers: what lines say, who meets whom, what they take by links
+// Collectives with a root, and barriers: their lines, which calls match, and their times by links
 // alone and at least.
 #include <fmt/format.h>
 #include <fmt/ranges.h>

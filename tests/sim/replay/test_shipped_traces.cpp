@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The traces of traces/, replayed: exact times, beside the formulas that they follow from, and
-// digests, which every compiler and build type must give alike.
+// Replays of the traces in traces/: exact times, with the formulas that they follow from, and
+// digests, which every compiler and build type must reproduce.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two reports side by side: what is paired with what, which unit a figure has, what is refused.
+// Comparing two reports: what is paired with what, which unit a figure has, and what is refused.
 #include <catch2/catch.hpp>
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch gets wrong stands where people look: in the table, below the call, in JSON, with
-// either way of deciding.
+// Known faults of PyTorch are shown where people look: in the table, below the call, and in JSON,
+// with both modes of deciding.
 #include <catch2/catch.hpp>
 
 #include <sstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `validate` prints, on figures that are known.
+// What `validate` prints for known figures.
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Measurements are read back as they were written, and refused at the line that is wrong; medians
-// are values that were measured.
+// Measurements are read back as written, and refused with the wrong line; medians are values that
+// were measured.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>

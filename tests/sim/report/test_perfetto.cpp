@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A Perfetto file is read back and held against the rules that its importer has: slices of a thread
-// never overlap, every begin has its end, counters return to 0, and the area under one is what its
+// A Perfetto file is read back and checked against its importer's rules: slices of a thread never
+// overlap, every begin has its end, counters return to 0, and the area under a counter is what its
 // link carried.
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tables, ratios and lanes: small values with the answers written out.
+// Tables, ratios and lanes: small values with the expected results written out.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The event queue and the tree of minima against plain lists.
+// The event queue and the tree of minima against simple lists.
 #include <algorithm>
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every kind of step, in plans made by hand, on values written out.
+// Every kind of step, in plans written by hand, on values written out.
 #include <catch2/catch.hpp>
 
 #include <cstring>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Drawn moves on machines that there are, and what becomes of one when something is said in another
-// way or changed a little: what the times of both have to do with each other is known without
-// knowing either.
+// Random redistributions on existing machines, and the same ones expressed differently or changed a
+// little: how the times of the two are related is known without knowing either.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rates of links over time: exact where every change is kept, and the right bytes however many are
-// left out.
+// Rates of links over time: exact if every change is kept, and the right bytes however many changes
+// are left out.
 #include <catch2/catch.hpp>
 
 #include "sim/network/engine.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What times of plans have to do with each other, whatever they are: the same move said otherwise
-// takes as long, a larger or a harder one no less, and no plan beats what others cannot. Over drawn
-// moves on machines that there are, by every planner and transport of which it can be said.
+// How the times of plans are related, whatever they are: the same redistribution expressed
+// differently takes as long, a larger or harder one no less, and no plan beats what others cannot.
+// Over random redistributions on existing machines, by every planner and transport that the
+// relation holds for.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Studies: that each fact is found once and kept, and of the cache what counts as a hit, what is
-// dropped, what the statistics say.
+// Studies: each fact is computed once and kept; and for the cache, what counts as a hit, what is
+// dropped, and the statistics.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"

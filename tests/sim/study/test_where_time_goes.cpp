@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the time of drawn requests goes, by either transport: the critical path covers each
-// picosecond once, what it names was so, links carried what their flows did, and nobody who looks
-// changes a run.
+// Where the time of random requests goes, with either transport: the critical path covers each
+// picosecond once, what it names did happen, links carried what their flows moved, and observing a
+// run does not change it.
 #include <algorithm>
 #include <array>
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives that their ranks call one by one, and communicators: what meets what, and how it is
-// said where it does not.
+// Collectives that ranks call one by one, and communicators: what matches what, and the message if
+// it does not.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>

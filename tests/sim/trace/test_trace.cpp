@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The native trace format: what it says, and one clear sentence with FILE:LINE for everything it
-// may not say.
+// The native trace format: what it can express, and one clear sentence with FILE:LINE for
+// everything that it cannot.
 #include <catch2/catch.hpp>
 
 #include <filesystem>

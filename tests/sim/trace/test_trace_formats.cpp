@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Formats are told apart by their content; nccl-tests' matrix of bytes is one exchange; and what
-// the builder makes of lines that stand for several operations.
+// Formats are recognised by content; nccl-tests' matrix of bytes is one exchange; and what the
+// builder makes of lines that mean several operations.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>

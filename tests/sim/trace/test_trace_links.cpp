@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What lines say about each other: `after`, matching of messages, and what can never run.
+// Relations between lines: `after`, matching of messages, and what can never run.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>

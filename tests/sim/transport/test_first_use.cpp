@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the first use of a plan makes and meets, by the figures of the topology.
+// What the first use of a plan creates and connects, by the topology's figures.
 #include <catch2/catch.hpp>
 
 #include "core/planners/planner.h"

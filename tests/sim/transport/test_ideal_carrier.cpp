@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Links alone: rings of groups over several nodes go over every NIC, and lose no byte.
+// Links alone: rings of groups over several nodes use every NIC, and lose no byte.
 #include "sim/transport/ideal_carrier.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sends, copies and collectives between nodes beside what others measured. Figures: vidur's Kineto
+// Sends, copies and collectives between nodes, compared with published measurements: vidur's Kineto
 // medians of send/recv kernels (MIT), the PCIe switch tests of voipmonitor/rtx6kpro, issues of
-// nccl-tests (100, 119). What was fitted is said at each.
+// nccl-tests (100, 119). Each case says what was fitted.
 #include <algorithm>
 #include <cmath>
 #include <string>

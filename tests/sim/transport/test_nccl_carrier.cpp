@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Steps as NCCL carries them, run by the engine: alone an operation takes what its form says, to
-// the picosecond; two on one link slow each other.
+// Steps carried by NCCL, run by the engine: an operation alone takes the time of its formula, to
+// the picosecond; two on one link slow each other down.
 #include "sim/transport/nccl/nccl_carrier.h"
 
 #include <cmath>

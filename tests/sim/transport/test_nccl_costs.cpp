@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What collectives take, beside tables that others measured.
+// Times of collectives, compared with published tables.
 #include "sim/transport/nccl/nccl_costs.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The channels that NCCL's search finds, on machines whose outcome is known.
+// The channels that NCCL's search finds on machines with a known result.
 #include "sim/transport/nccl/nccl_graph.h"
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every speed that NCCL's search tries: the channels found for a rate are those of a search over
-// the list of the source (src/graph/search.cc of NCCL 2.30.7) written again.
+// Every speed that NCCL's search tries: the channels found for a rate are those of a second
+// implementation of the search over the list in the source (src/graph/search.cc of NCCL 2.30.7).
 #include <algorithm>
 #include <optional>
 #include <vector>

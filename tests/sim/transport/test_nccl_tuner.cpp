@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NCCL's own model: what it believes of known machines, and what it chooses there.
+// NCCL's own model: what it assumes about known machines, and what it chooses there.
 //
-// Expected: worked out by hand from NCCL 2.30.7's formulas for the channels that its search finds
-// on these machines; two figures per algorithm and protocol, latency in us and rate in GB/s.
+// Expected values: worked out by hand from NCCL 2.30.7's formulas for the channels that its search
+// finds on these machines; two figures per algorithm and protocol, latency in us and rate in GB/s.
 #include "sim/transport/nccl/nccl_tuner.h"
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives with a root as transports carry them: NCCL's rings take what its form says, its
-// groups of sends and receives what messages take, copy engines copies.
+// Collectives with a root as transports carry them: NCCL's rings take the time of their formula,
+// its groups of sends and receives the time of messages, copy engines that of copies.
 #include <cmath>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA backend's executor on the device that is made of host memory.
+// The CUDA backend's executor on the device made of host memory.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace reshard::test {
 
-// The seed draws the order in which the device's work runs; 0 is the laziest.
+// The seed determines the order in which the device's work runs; 0 is the laziest order.
 std::unique_ptr<Executor> cuda_on_host_device(std::uint64_t seed);
 
 }  // namespace reshard::test

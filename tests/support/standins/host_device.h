@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A GPU made of host memory, for tests only: the logic above Device runs on it, on machines without
-// a GPU, and mistakes that a GPU would forgive on most days show on it every time.
+// A GPU made of host memory, for tests only: the code above Device runs on it on machines without a
+// GPU, and mistakes that a GPU would tolerate on most days fail on it every time.
 //
-// Streams run nothing when work is given to them. Work runs when somebody asks for an event, and
-// then only what that event needs, plus, drawn by the seed, more or less of what other streams
-// hold, in any order that streams and events allow. So a wait that is missing shows as wrong bytes:
-// the work it was to wait for has not run at all, or has run too soon. New and freed memory holds
-// rubbish. Kernels run the Thrust source of backends/device compiled for the host, their tiles in a
-// drawn order, after a check of every tile against the memory that is allocated at that time.
-// Device memory cannot be touched from outside: a pointer to it that the host follows ends the test
-// with a segmentation fault.
+// Streams run nothing when work is given to them. Work runs when somebody queries an event: then
+// what that event needs and, as determined by the seed, more or less of what other streams hold, in
+// any order that streams and events allow. So a missing wait shows as wrong bytes: the work to wait
+// for has not run at all, or has run too soon. New and freed memory holds garbage. Kernels run the
+// Thrust source of backends/device compiled for the host, with their tiles in a random order, after
+// every tile has been checked against the memory that is allocated at that time. Device memory
+// cannot be accessed from outside: if the host follows a pointer to it, the test ends with a
+// segmentation fault.
 //
 // Mistakes are CheckFailures, thrown from the call that makes the work run; after one the device
-// runs nothing more. The clock is a count of work done, in the order in which it was done.
+// runs nothing more. The clock counts pieces of work done, in the order in which they were done.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@
 namespace reshard::test {
 
 struct HostDeviceOptions {
-  std::uint64_t seed = 1;  // 0: the laziest order, nothing but what is needed
+  std::uint64_t seed = 1;  // 0: the laziest order, only what is needed
   std::int64_t memory_bytes = std::int64_t{1} << 28;
-  // Faults, to show that tests find them.
+  // Faults, to show that tests detect them.
   std::int64_t forget_wait = -1;  // the n-th wait() is ignored
-  std::int64_t stuck_after = -1;  // no work runs after so many pieces of it
+  std::int64_t stuck_after = -1;  // no work runs after this many pieces
 };
 
 class HostDevice : public backends::Device {
@@ -62,21 +62,21 @@ class HostDevice : public backends::Device {
   void copy(const backends::CopyLaunch& launch, Stream stream) override;
   void fold(const backends::FoldLaunch& launch, Stream stream) override;
 
-  // For stand-ins of libraries that put work of their own on a stream. It may touch device memory.
-  // Returns whether it is done; while it is not, it is called again and the stream stands still.
+  // For stand-ins of libraries that put their own work on a stream; it may access device memory.
+  // Returns whether it is done; until then it is called again, and the stream does not advance.
   using Work = std::function<bool()>;
   void enqueue(Stream stream, Work work);
-  // Runs what can be run of all streams, in a drawn order. Returns whether anything was. For
-  // libraries whose work waits for other devices.
+  // Runs everything that can run on any stream, in a random order. Returns whether anything ran.
+  // For libraries whose work waits for other devices.
   bool progress();
-  // Throws CheckFailure unless the bytes lie in one allocation; `what` names them.
+  // Throws CheckFailure unless the bytes are within one allocation; `what` names them.
   void check_range(const std::byte* at, std::int64_t bytes, const char* what) const;
 
-  // What is left over; 0 at the end of a clean test.
+  // What has not been released; 0 at the end of a clean test.
   std::size_t live_allocations() const { return allocations_.size(); }
   std::size_t live_streams() const { return streams_.size(); }
   std::size_t live_events() const { return events_.size(); }
-  // Pieces of work that were still waiting when their stream was destroyed.
+  // Pieces of work that were still pending when their stream was destroyed.
   std::int64_t dropped_work() const { return dropped_; }
   std::int64_t waits() const { return waits_; }
   std::int64_t peak_bytes() const { return peak_; }
@@ -91,15 +91,15 @@ class HostDevice : public backends::Device {
   using RecordRef = std::shared_ptr<Record>;
   struct StreamTask {
     Work work;         // none: a recording or a wait
-    RecordRef record;  // made complete
+    RecordRef record;  // becomes complete
     RecordRef awaited;
   };
   struct Queue {
     std::uint64_t id = 0;
     std::deque<StreamTask> pieces;
-    bool running = false;  // its first piece is at work just now
+    bool running = false;  // its first piece is running now
   };
-  // Lets work touch the memory while it exists.
+  // Lets work access device memory while it exists.
   class Open;
 
   std::byte* first_fit(std::byte* from, std::int64_t bytes) const;

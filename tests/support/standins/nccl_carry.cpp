@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a launch of the NCCL stand-in does to bytes: it posts all it has to give when it starts,
-// then takes what is there for it.
+// What a launch of the NCCL stand-in does to bytes: it posts everything that it has to send when it
+// starts, then takes what has arrived for it.
 #include <cstring>
 
 #include <fmt/format.h>

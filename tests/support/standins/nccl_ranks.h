@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The NCCL executor on the stand-in: all ranks of a job in this process, each on its own thread as
-// a launcher's processes would be, or all driven by one.
+// The NCCL executor on the stand-in: all ranks of a job in this process, each on its own thread
+// like a launcher's processes, or all driven by one thread.
 #pragma once
 
 #include <functional>
@@ -24,33 +24,33 @@ struct StandinJob {
   backends::nccl::CommunicatorPolicies policies = {};
 };
 
-// What a rank gave to NCCL at once, in global ranks. A collective has one operation, without a
-// peer.
+// What a rank gave to NCCL in one launch, in global ranks. A collective has one operation, without
+// a peer.
 struct LoggedLaunch {
   struct Operation {
     NcclCall call;
-    std::int32_t peer;  // -1: of a collective
+    std::int32_t peer;  // -1: a collective
     std::int64_t bytes;
     friend auto operator<=>(const Operation&, const Operation&) = default;
   };
   std::int32_t rank;
   std::vector<std::int32_t> members;  // of the communicator, in its order
-  std::vector<Operation> operations;  // as they were given
+  std::vector<Operation> operations;  // in the order in which they were given
 };
 
 struct StandinOutcome {
-  // By driver: what its body threw, as text; empty where it ended well.
+  // By driver: the text of what its body threw; empty if it ended well.
   std::vector<std::string> errors;
   std::vector<std::string> warnings;  // of all drivers
-  std::string misuse;                 // what the stand-in found wrong; empty where nothing
+  std::string misuse;                 // what the stand-in found wrong; empty if nothing
   std::int64_t launches = 0, communicators = 0, live_handles = 0;
-  std::vector<LoggedLaunch> log;  // of each rank in its order
+  std::vector<LoggedLaunch> log;  // each rank's in its order
   bool clean() const;
   std::string text() const;
 };
 
-// Runs the body on every driver with its executor; `driver` is the rank with a thread per rank,
-// else 0. Bodies must not call Catch2.
+// Runs the body on every driver with its executor; `driver` is the rank if there is a thread per
+// rank, else 0. Bodies must not use Catch2.
 StandinOutcome run_on_standin(
     const StandinJob& job,
     const std::function<void(backends::nccl::NcclExecutor& executor, std::int32_t driver)>& body);

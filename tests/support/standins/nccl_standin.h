@@ -2,12 +2,13 @@
 // NCCL for tests: the calls of one driver (nccl_world.h), checked and carried out on host devices
 // with real bytes. Never part of the program.
 //
-// Semantics are those of NCCL's guide. An operation outside a group is a group of one: a send holds
-// its stream until the matching receive runs. Operations of one group on one communicator are one
-// launch, which is done when all of them are. Sends and receives of a pair match in order and must
-// have equal counts and types; collectives match in order and must agree in everything. A launch
-// holds its GPU until it is done. All-reduce and reduce-scatter fold in an order of their own.
-// Making communicators is collective and may not share a group with communication.
+// The semantics are those of NCCL's guide. An operation outside a group is a group of one: a send
+// blocks its stream until the matching receive runs. The operations of one group on one
+// communicator are one launch, which is done when all of them are. Sends and receives of a pair
+// match in order and must have equal counts and types; collectives match in order and must agree in
+// everything. A launch occupies its GPU until it is done. All-reduce and reduce-scatter fold in an
+// order of their own. Making communicators is collective and may not share a group with
+// communication.
 #pragma once
 
 #include <memory>
@@ -26,7 +27,7 @@ struct NcclOperation {
   backends::nccl::NcclType type;
   backends::nccl::NcclOp op;
   int peer;
-  // Under way.
+  // The state of the operation.
   std::shared_ptr<NcclMessage> message = {};
   std::size_t place = 0;
   bool done = false;
@@ -87,7 +88,7 @@ class NcclStandin : public backends::nccl::NcclApi {
     std::size_t size;
     NcclUniqueId id;
   };
-  // Ends the group of one that a call outside a group is.
+  // Ends the implicit group of a call outside a group.
   NcclResult end_unless_grouped();
   NcclResult issue(NcclOperation operation, NcclComm comm, Stream stream);
   NcclResult run_group();
@@ -100,15 +101,15 @@ class NcclStandin : public backends::nccl::NcclApi {
   NcclWorld& world_;
   std::size_t driver_;
   int depth_ = 0;
-  // Of the group at hand.
+  // The state of the current group.
   std::vector<Joining> joining_;
   std::vector<NcclSplitEntry> splits_;
   std::vector<NcclHandle*> finalizing_;
   std::vector<std::shared_ptr<NcclLaunch>> launches_;
 };
 
-// Carries a launch on as far as it goes; true when it is done. With the world's lock held, from the
-// thread of the launch's device, while that is open.
+// Advances a launch as far as possible; true when it is done. Called with the world's lock held, on
+// the thread of the launch's device, while the device is open.
 bool carry_on(NcclWorld& world, NcclLaunch& launch);
 
 }  // namespace reshard::test

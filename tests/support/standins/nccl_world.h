@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the ranks of the NCCL stand-in share: communicators, messages under way, and who waits for
-// what. Test code only.
+// What the ranks of the NCCL stand-in share: communicators, messages in flight, and what each
+// driver waits for. Test code only.
 //
-// Ranks are driven by one thread or by one thread each ("drivers"). Every driver's devices are used
-// by its own thread; everything here is under one lock. Deadlock: when every driver that still runs
-// has asked several times in a row and nothing has happened anywhere in between, nothing ever will.
-// Then, and when NCCL is misused, the world is spoilt: the finding is thrown from the call at hand
-// and from every later call of every driver, so that no test hangs.
+// Ranks are driven by one thread, or by one thread each ("drivers"). Every driver's devices are
+// used by its own thread; everything here is under one lock. Deadlock: when every driver that still
+// runs has polled several times in a row and nothing has happened anywhere in between, nothing ever
+// will. Then, and when NCCL is misused, the world is spoilt: the finding is thrown from the current
+// call and from every later call of every driver, so that no test hangs.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@
 
 namespace reshard::test {
 
-// What real NCCL would answer with wrong bytes, an error or a hang.
+// A mistake that real NCCL would answer with wrong bytes, an error or a hang.
 class NcclMisuse : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -42,12 +42,12 @@ struct NcclWorldOptions {
   std::uint64_t seed = 1;  // of the devices; 0: the laziest order
   std::int64_t memory_bytes = std::int64_t{1} << 26;
   int in_progress_polls =
-      0;  // how often async_error says InProgress after a group of communication
+      0;  // how often async_error returns InProgress after a group with communication
   std::vector<NcclFault> faults;
-  bool one_gpu = false;  // all ranks say that they are on one GPU
+  bool one_gpu = false;  // all ranks report the same GPU
 };
 
-struct NcclHandle;  // one rank's end of a communicator: what an NcclComm points to
+struct NcclHandle;  // one rank's end of a communicator, which an NcclComm points to
 struct NcclLaunch;  // the operations of one group on one communicator end
 
 struct NcclMessage {
@@ -64,7 +64,7 @@ struct NcclCollective {
   std::int64_t count;
   backends::nccl::NcclType type;
   backends::nccl::NcclOp op;
-  std::vector<std::optional<std::vector<std::byte>>> parts;  // by rank, as they come
+  std::vector<std::optional<std::vector<std::byte>>> parts;  // by rank, as they arrive
   std::size_t came = 0;
 };
 
@@ -74,14 +74,14 @@ struct NcclSplitEntry {
   backends::nccl::NcclComm* child;
 };
 
-// A communicator, all its ends.
+// A communicator: all of its ends.
 struct NcclFamily {
   std::string name;
-  std::vector<NcclHandle*> members;  // by rank; null until it has come
+  std::vector<NcclHandle*> members;  // by rank; null until it has joined
   std::size_t came = 0, finalized = 0;
   // By (source, destination).
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<NcclMessage>>> messages;
-  std::vector<NcclCollective> collectives;  // by place in the order of the communicator
+  std::vector<NcclCollective> collectives;  // by position in the order of the communicator
   std::vector<std::vector<NcclSplitEntry>> splits;
   bool complete() const { return came == members.size(); }
 };
@@ -102,7 +102,7 @@ struct NcclHandle {
 
 class NcclWorld {
  public:
-  // drivers[d]: the ranks that driver d drives.
+  // drivers[d]: the ranks of driver d.
   NcclWorld(std::vector<std::vector<std::int32_t>> drivers, NcclWorldOptions options);
 
   struct Driver {
@@ -113,20 +113,20 @@ class NcclWorld {
     int idle_polls = 0;
     bool ended = false;
     bool pumping = false;   // in let_devices_run
-    std::string waits_for;  // beside launches
+    std::string waits_for;  // other than launches
     std::size_t gathers = 0, broadcasts = 0;
   };
 
   std::mutex& mutex() { return mutex_; }
-  // All below with the lock held.
+  // Everything below must be called with the lock held.
   const NcclWorldOptions& options() const { return options_; }
   Driver& driver(std::size_t d) { return drivers_[d]; }
   std::size_t driver_count() const { return drivers_.size(); }
   void activity() { ++activity_; }
-  // A driver asked and got nothing. Throws where that is a deadlock.
+  // Called when a driver has polled without result. Throws if that is a deadlock.
   void idle(std::size_t driver);
-  // From now on waiting for ever is not a deadlock but a fault that somebody else must notice: a
-  // rank died, hangs, or aborted.
+  // From now on, waiting for ever is not a deadlock but a fault that somebody else must notice: a
+  // rank has died, hangs or has aborted.
   void expect_hanging() { hanging_expected_ = true; }
   void ensure_sound() const;
   [[noreturn]] void misuse(const std::string& what);
@@ -135,19 +135,19 @@ class NcclWorld {
 
   NcclFamily& add_family(std::size_t size, std::string name);
   NcclHandle& add_handle(NcclFamily& family, int rank, StandinDevice& device);
-  // Throws where it is none, or is gone.
+  // Throws if it is not a communicator, or is gone.
   NcclHandle& handle(backends::nccl::NcclComm comm, const char* call);
   NcclFamily* family_of(const backends::nccl::NcclUniqueId& id);
   backends::nccl::NcclUniqueId new_id();
   void set_family(const backends::nccl::NcclUniqueId& id, NcclFamily& family);
-  // Of a global rank: the number of this launch.
+  // The number of this launch on a global rank.
   std::int64_t next_launch(std::int32_t rank) { return launches_of_[rank]++; }
   void add_launch(std::shared_ptr<NcclLaunch> launch) { launches_.push_back(std::move(launch)); }
-  // The launch whose kernel holds a GPU: one at a time, the worst that can happen to kernels that
-  // wait for each other.
+  // The launch whose kernel occupies a GPU, one at a time: the worst case for kernels that wait for
+  // each other.
   std::map<std::int32_t, NcclLaunch*> running;
 
-  // Meeting.
+  // State of the meeting.
   std::deque<std::vector<std::optional<std::vector<std::byte>>>> gathered;
   std::deque<std::vector<std::byte>> broadcast;
   std::string given_up;
@@ -155,7 +155,7 @@ class NcclWorld {
   const std::deque<std::shared_ptr<NcclLaunch>>& launches() const { return launches_; }
   std::int64_t launch_count() const { return static_cast<std::int64_t>(launches_.size()); }
   std::int64_t family_count() const { return static_cast<std::int64_t>(families_.size()); }
-  // Ends of communicators that were neither destroyed nor aborted.
+  // Ends of communicators that have neither been destroyed nor aborted.
   std::int64_t live_handles() const;
 
  private:
@@ -169,7 +169,7 @@ class NcclWorld {
   std::string finding_;
   std::deque<NcclFamily> families_;
   std::deque<NcclHandle> handles_;
-  std::vector<std::pair<backends::nccl::NcclUniqueId, NcclFamily*>> ids_;  // null: nobody has come
+  std::vector<std::pair<backends::nccl::NcclUniqueId, NcclFamily*>> ids_;  // null: none joined
   std::deque<std::shared_ptr<NcclLaunch>> launches_;
   std::map<std::int32_t, std::int64_t> launches_of_;
 };
@@ -189,11 +189,11 @@ class StandinDevice : public HostDevice {
   NcclWorld& world_;
   std::size_t driver_;
   std::int32_t rank_;
-  std::map<Event, bool> known_;  // events that were seen complete
+  std::map<Event, bool> known_;  // events that have been seen complete
 };
 
-// Everything that a driver's devices can do without waiting; nothing where that is being done
-// already. Without the lock.
+// Runs everything that a driver's devices can do without waiting; does nothing if that is already
+// running. Call without the lock.
 void let_devices_run(NcclWorld& world, std::size_t driver);
 
 }  // namespace reshard::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes go on together or stop together, and what went wrong is said once.
+// Processes go on together or stop together, and an error is reported once.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The whole of `validate` on executors that corrupt what they return: the report comes first, then
-// the fault, and every process ends with exit code 1.
+// The whole of `validate` on executors that corrupt their results: the report comes first, then the
+// fault, and every process ends with exit code 1.
 #include <unistd.h>
 
 #include <catch2/catch.hpp>

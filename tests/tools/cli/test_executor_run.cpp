@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Values and times of a run on one process and on several, with executors that do it right and
-// executors that corrupt what they return.
+// Values and times of a run on one process and on several, with correct executors and with
+// executors that corrupt their results.
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"

@@ -30,10 +30,9 @@ struct Different {
 
 class Replay {
  public:
-  Replay(const Trace& trace, const Topology& topology, const ReplayHooks& hooks,
-         std::int64_t data_budget_bytes)
-      : trace_(trace), topology_(topology), hooks_(hooks), budget_bytes_(data_budget_bytes) {
-    rules_.implicit_launch_order = hooks.implicit_launch_order || trace.implicit_launch_order;
+  Replay(const Trace& trace, Studies& studies, const ReplayOptions& options)
+      : trace_(trace), studies_(studies), topology_(*studies.topology()), options_(options) {
+    rules_.implicit_launch_order = options.implicit_launch_order || trace.implicit_launch_order;
   }
 
   // The passes, in order; each needs the results of those before it.
@@ -63,8 +62,8 @@ class Replay {
 
  private:
   void progress(std::string_view stage, std::size_t done, std::size_t total) const {
-    if (hooks_.progress)
-      hooks_.progress(stage, static_cast<std::int64_t>(done), static_cast<std::int64_t>(total));
+    if (options_.progress)
+      options_.progress(stage, static_cast<std::int64_t>(done), static_cast<std::int64_t>(total));
   }
 
   void make_plans() {
@@ -77,11 +76,10 @@ class Replay {
       progress("planning", i, count);
       std::shared_ptr<const Study> study;
       try {
-        study = hooks_.study(*wanted->request, trace_.operations[i].transport);
+        study = studies_.of(*wanted->request, trace_.operations[i].transport);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(op));
       }
-      RESHARD_CHECK(study != nullptr, "no plan for " + wanted->request->text());
       std::optional<TransportKind> transport = trace_.operations[i].transport;
       auto [it, is_new] =
           number_of_.try_emplace({wanted->request->fingerprint(), transport}, different_.size());
@@ -100,13 +98,13 @@ class Replay {
 
   void move_data() {
     report_.different_requests = static_cast<std::int64_t>(different_.size());
-    if (!hooks_.check_data || different_.empty()) return;
-    report_.data_budget_bytes = budget_bytes_ / report_.different_requests;
+    if (!options_.move_bytes || different_.empty()) return;
+    report_.data_budget_bytes = options_.data_budget_bytes / report_.different_requests;
     for (std::size_t i = 0; i < different_.size(); ++i) {
       progress("moving data", i, different_.size());
       Different& different = different_[i];
       try {
-        different.data = hooks_.check_data(different.plan, report_.data_budget_bytes);
+        different.data = moved(studies_, different.plan, report_.data_budget_bytes);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(different.first));
       }
@@ -121,21 +119,21 @@ class Replay {
   std::optional<TraceFinding> order_work() {
     // Copy engines use no communicators.
     std::function<bool(OpId)> by_nccl = [this](OpId op) {
-      return kind_of(transports_[to_index(op)]) != TransportKind::CopyEngine;
+      return transports_[to_index(op)]->kind() != TransportKind::CopyEngine;
     };
     report_.workload = workload_of(trace_, plans_, by_nccl);
-    CommunicatorStudy study(trace_, topology_, rules_, hooks_.cold, by_nccl, carriers_, faults_);
-    if (!hooks_.communicators) {
+    CommunicatorStudy study(trace_, topology_, rules_, options_.cold, by_nccl, carriers_, faults_);
+    if (!options_.communicators) {
       order_ = std::make_unique<const Order>(report_.workload, rules_);
       std::optional<TraceFinding> hang = find_hang(trace_, report_.workload, *order_, topology_);
       if (!hang) report_.default_hang = study.default_hang(report_.workload);
       return hang;
     }
     Workload given = report_.workload;
-    std::optional<TraceFinding> hang = study.use(*hooks_.communicators, report_.workload, order_,
+    std::optional<TraceFinding> hang = study.use(*options_.communicators, report_.workload, order_,
                                                  report_.communicators.emplace_back());
     for (CommunicatorPolicy other : kCommunicatorPolicies)
-      if (!hang && other != *hooks_.communicators)
+      if (!hang && other != *options_.communicators)
         report_.communicators.push_back(study.what_if(other, given));
     // Setups have no carrier.
     carriers_.resize(report_.workload.operations.size(), nullptr);
@@ -146,20 +144,13 @@ class Replay {
   // Gets each operation's transport, its carrier, and its carrier with links alone.
   void carry() try {
     for (const TraceOperation& operation : trace_.operations) {
-      transports_.push_back(hooks_.carriage ? hooks_.carriage(operation.transport) : nullptr);
-      carriers_.push_back(transports_.back() ? transports_.back()->carrier() : nullptr);
-      ideal_.push_back(transports_.back() ? transports_.back()->ideal() : nullptr);
+      transports_.push_back(studies_.transport(operation.transport));
+      carriers_.push_back(transports_.back()->carrier());
+      ideal_.push_back(transports_.back()->ideal());
     }
     report_.transport = common_transport();
   } catch (const InputError& refusal) {
     throw refusal.in(trace_.file);
-  }
-
-  static TransportKind kind_of(const std::shared_ptr<const Carriage>& carriage) {
-    return carriage ? carriage->kind() : TransportKind::Ideal;
-  }
-  static std::string_view kind_text(const std::shared_ptr<const Carriage>& carriage) {
-    return text(kind_of(carriage));
   }
 
   // The transport of all operations except computes and faults, or "several".
@@ -169,23 +160,23 @@ class Replay {
       const TraceBody& body = trace_.operations[op].body;
       if (std::holds_alternative<TraceCompute>(body) || std::holds_alternative<TraceFault>(body))
         continue;
-      std::string_view own = kind_text(transports_[op]);
+      std::string_view own = reshard::text(transports_[op]->kind());
       if (!common.empty() && common != own) return "several";
       common = own;
     }
-    return !common.empty() ? common : kind_text(hooks_.carriage ? hooks_.carriage({}) : nullptr);
+    return !common.empty() ? common : reshard::text(studies_.transport()->kind());
   }
 
   void time() {
     progress("timing", 0, 1);
-    LinkRates rates(hooks_.work ? topology_.resource_count() : 0);
+    LinkRates rates(options_.work ? topology_.resource_count() : 0);
     try {
       report_.timeline = sim::run(report_.workload, topology_,
                                   {.record_flows = true,
                                    .carriers = {nullptr, carriers_},
                                    .order = order_.get(),
                                    .faults = faults_,
-                                   .observer = hooks_.work ? &rates : nullptr});
+                                   .observer = options_.work ? &rates : nullptr});
       report_.timeline.work = rates.take();
       if (!report_.communicators.empty())
         CommunicatorStudy::tell(report_.communicators.front(), report_.workload, *order_,
@@ -198,7 +189,7 @@ class Replay {
                                           .order = order_.get(),
                                           .faults = faults_})
                                     .end_ps;
-      if (hooks_.critical_path)
+      if (options_.critical_path)
         report_.path = path_facts(
             critical_path(report_.workload, topology_, {nullptr, carriers_}, order_.get(), faults_),
             topology_);
@@ -216,11 +207,11 @@ class Replay {
   }
 
   void look_for_orders() {
-    if (trace_.operations.size() > ReplayReport::kMaxReordered && !hooks_.reorder) return;
+    if (trace_.operations.size() > ReplayReport::kMaxReordered && !options_.reorder) return;
     report_.reordered =
         reorder(trace_, report_.workload, topology_,
                 {.carriers = {nullptr, carriers_}, .order = order_.get(), .faults = faults_},
-                report_.timeline, hooks_.reorder);
+                report_.timeline, options_.reorder);
   }
 
   void run_without_faults() {
@@ -234,8 +225,7 @@ class Replay {
     OperationBounds bounds(topology_);
     for (std::size_t op = 0; op < report_.workload.operations.size(); ++op) {
       try {
-        TransportKind by =
-            op < transports_.size() ? kind_of(transports_[op]) : TransportKind::Ideal;
+        TransportKind by = op < transports_.size() ? transports_[op]->kind() : TransportKind::Ideal;
         bounds_.push_back(bounds.of(report_.workload.operations[op], switches_of(by)));
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(id_of<OpId>(op)));
@@ -276,7 +266,7 @@ class Replay {
                   {},
                   0,
                   bounds_[op]->time_ps};
-    if (moves_bytes(operation)) row.transport = kind_text(transports_[op]);
+    if (moves_bytes(operation)) row.transport = reshard::text(transports_[op]->kind());
     if (std::holds_alternative<TraceRedistribute>(given.body)) {
       row.text = different_of(op).request->text();
       row.planner = plans_[op]->planner;
@@ -315,11 +305,11 @@ class Replay {
       bool runs = trace_.runs(op) == op,
            redistributes = std::holds_alternative<TraceRedistribute>(trace_.operations[op].body);
       report_.lines.push_back(trace_.line_of(op).number);
-      if (hooks_.details) report_.labels.push_back(label_of(op));
+      if (options_.details) report_.labels.push_back(label_of(op));
       if (!runs) continue;
       std::int64_t received = received_by(i, times[op].bytes);
       add_bytes(report_.bytes_received_total, received);
-      if (!hooks_.details && !redistributes) continue;
+      if (!options_.details && !redistributes) continue;
       ReplayRow row = row_of(i);
       row.start_ps = times[op].start_ps;
       row.end_ps = times[op].end_ps;
@@ -329,7 +319,7 @@ class Replay {
   }
 
   void label_setups() {
-    for (std::size_t op = report_.labels.size(); hooks_.details && op < bounds_.size(); ++op)
+    for (std::size_t op = report_.labels.size(); options_.details && op < bounds_.size(); ++op)
       report_.labels.push_back(reshard::text(report_.workload.operations[op]));
   }
 
@@ -349,11 +339,11 @@ class Replay {
 
   void fill_totals() {
     report_.trace = trace_.file;
-    report_.cold = hooks_.cold;
-    report_.searched = hooks_.reorder;
+    report_.cold = options_.cold;
+    report_.searched = options_.reorder;
     report_.topology = topology_.name();
     report_.operations = static_cast<std::int64_t>(trace_.operations.size());
-    if (hooks_.cache_statistics) report_.cache = hooks_.cache_statistics();
+    report_.cache = studies_.cache_statistics();
     Hasher hasher;
     hasher.add(report_.time_ps);
     for (const Span& span : report_.timeline.spans)
@@ -367,9 +357,9 @@ class Replay {
   }
 
   const Trace& trace_;
+  Studies& studies_;
   const Topology& topology_;
-  const ReplayHooks& hooks_;
-  std::int64_t budget_bytes_;
+  const ReplayOptions& options_;
   OrderRules rules_;
   std::unique_ptr<const Order> order_;  // of the workload
   std::vector<Fault> faults_;
@@ -385,9 +375,8 @@ class Replay {
 
 }  // namespace
 
-ReplayReport replay(const Trace& trace, const Topology& topology, const ReplayHooks& hooks,
-                    std::int64_t data_budget_bytes) {
-  return Replay(trace, topology, hooks, data_budget_bytes).run();
+ReplayReport replay(const Trace& trace, Studies& studies, const ReplayOptions& options) {
+  return Replay(trace, studies, options).run();
 }
 
 }  // namespace reshard::sim

@@ -2,11 +2,8 @@
 // Replays a whole trace: plans and proves every redistribution and moves its bytes (each distinct
 // one once), times everything together, and compares the time with its lower bound.
 //
-//   trace -> plans (by a hook: cached and proved) -> data (by a hook: moved and compared)
+//   trace -> plans (cached and proved by the studies) -> data (moved and compared in the store)
 //         -> workload -> engine -> report
-//
-// Planner, cache and store are functions that the caller passes in, so replay depends on none of
-// them.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +23,7 @@
 #include "sim/replay/fault_study.h"
 #include "sim/replay/reorder.h"
 #include "sim/replay/trace_workload.h"
+#include "sim/store/data_check.h"
 #include "sim/study/late_arrivals.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
@@ -33,19 +31,10 @@
 
 namespace reshard::sim {
 
-struct ReplayHooks {
-  // The study of a request at full size. Called for every redistribution, so that the cache
-  // statistics are those of the job.
-  std::function<std::shared_ptr<const Study>(const Request& request,
-                                             std::optional<TransportKind> transport)>
-      study;
-  // Moves and compares the bytes, within the budget. Called once per distinct request. Not set: no
-  // bytes are moved.
-  std::function<DataReport(const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes)>
-      check_data;
-  std::function<CacheStatistics()> cache_statistics;  // may be empty
-  // Carries the operations that name a transport, or that name none. Empty: links alone.
-  std::function<std::shared_ptr<const Carriage>(std::optional<TransportKind> transport)> carriage;
+struct ReplayOptions {
+  // Move and compare the bytes of every distinct request, within the budget for all together.
+  bool move_bytes = false;
+  std::int64_t data_budget_bytes = kDefaultDataBudgetBytes;
   // Fill ReplayReport::path and Timeline::work.
   bool critical_path = false, work = false;
   bool details = true;                 // fill ReplayReport::others and labels
@@ -56,7 +45,7 @@ struct ReplayHooks {
   bool cold = false;
   bool reorder = false;  // search for an order of launches that ends sooner
   // Reports progress: "planning", "moving data", "timing". May be empty.
-  std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress;
+  std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress = {};
 };
 
 // One operation of the trace and its result. A message is one row, that of its send.
@@ -112,7 +101,7 @@ struct ReplayReport {
   std::vector<std::int64_t> lines;      // line number, by operation of the trace
   std::vector<LateArrival> late;        // ranks that others waited for
   std::optional<FaultCost> fault_cost;  // if the trace has faults
-  // Launches held back by the order, and what another order would gain; with ReplayHooks::reorder
+  // Launches held back by the order, and what another order would gain; with ReplayOptions::reorder
   // also the result of the search. Without it, none for traces of more than kMaxReordered
   // operations.
   static constexpr std::size_t kMaxReordered = 4096;
@@ -124,13 +113,12 @@ struct ReplayReport {
   // If a policy was given: its result, then those of the other policies.
   std::vector<CommunicatorResult> communicators;
   bool cold = false;
-  std::optional<PathFacts> path;                   // with ReplayHooks::critical_path
+  std::optional<PathFacts> path;                   // with ReplayOptions::critical_path
   std::shared_ptr<const DispatchReport> dispatch;  // of operator calls, if the trace has any
 };
 
 // Throws InputError "FILE:LINE: ..." if a rank has no device or a planner refuses a request;
 // CheckFailure if data is wrong or the time is below the bound.
-ReplayReport replay(const Trace& trace, const Topology& topology, const ReplayHooks& hooks,
-                    std::int64_t data_budget_bytes);
+ReplayReport replay(const Trace& trace, Studies& studies, const ReplayOptions& options = {});
 
 }  // namespace reshard::sim

@@ -15,6 +15,7 @@
 #include "core/base/units.h"
 #include "core/pattern/pattern.h"
 #include "core/traffic/accounting.h"
+#include "sim/store/machine_memory.h"
 #include "sim/store/store.h"
 
 namespace reshard::sim {
@@ -232,6 +233,12 @@ DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& repl
   DataReport report = move(*moved);
   report.full_size = moved == plan;
   return report;
+}
+
+DataReport moved(const Studies& studies, const std::shared_ptr<const Plan>& plan,
+                 std::int64_t budget_bytes) {
+  MakePlan replan = [&](const Request& smaller) { return studies.like(*plan, smaller); };
+  return move_and_check(plan, replan, budget_bytes, memory_of_machine_bytes());
 }
 
 }  // namespace reshard::sim

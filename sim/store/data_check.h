@@ -12,6 +12,7 @@
 #include "core/pattern/pattern.h"
 #include "core/plan/executor.h"
 #include "sim/study/run_facts.h"
+#include "sim/study/study.h"
 
 namespace reshard::sim {
 
@@ -56,5 +57,12 @@ void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take);
 // needs more than `memory_limit_bytes`.
 DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& replan,
                           std::int64_t budget_bytes, std::int64_t memory_limit_bytes);
+
+inline constexpr std::int64_t kDefaultDataBudgetBytes = std::int64_t{2} << 30;
+
+// The same for a plan of the studies' planner, within this machine's memory. Plans for shrunk
+// tensors do not enter the studies' cache.
+DataReport moved(const Studies& studies, const std::shared_ptr<const Plan>& plan,
+                 std::int64_t budget_bytes);
 
 }  // namespace reshard::sim

@@ -119,14 +119,17 @@ void Study::check_time() const {
                     duration_text(bound_->time_ps()));
 }
 
+bool Study::is_on(const Topology& topology) const {
+  return topology_ && topology.fingerprint() == topology_->fingerprint() &&
+         transport() == topology.machine().transport.value_or(TransportKind::Ideal);
+}
+
 Study Study::on(std::shared_ptr<const Topology> topology) const {
   Study out = *this;
-  auto own = std::make_shared<const Carriage>(topology, TransportOptions{});
-  bool same = topology_ && transport() == own->kind() &&
-              topology->fingerprint() == topology_->fingerprint();
+  bool same = is_on(*topology);
   out.topology_ = std::move(topology);
   if (same) return out;
-  out.transport_ = std::move(own);
+  out.transport_ = std::make_shared<const Carriage>(out.topology_, TransportOptions{});
   out.ideal_time_ps_.reset();
   out.path_.reset();
   out.timing_.reset();

@@ -67,6 +67,8 @@ class Study {
   const std::optional<Explanation>& explanation() const { return explanation_; }
   void set_explanation(Explanation explanation) { explanation_ = std::move(explanation); }
 
+  // Whether this is the study's topology, and its own transport the study's.
+  bool is_on(const Topology& topology) const;
   // The same plan on another topology, by that topology's own transport. Keeps the facts that do
   // not depend on either, and all of them if topology and transport are the same as here.
   Study on(std::shared_ptr<const Topology> topology) const;

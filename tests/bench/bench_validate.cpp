@@ -93,8 +93,8 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   for (const tools::BackendInfo& backend : tools::backend_infos())
     if (backend.status.usable)
-      benchmark::RegisterBenchmark(("overhead_per_step/" + backend.name()).c_str(), overhead_per_step,
-                                   backend.name())
+      benchmark::RegisterBenchmark(("overhead_per_step/" + backend.name()).c_str(),
+                                   overhead_per_step, backend.name())
           ->Iterations(9)
           ->Unit(benchmark::kMillisecond);
   benchmark::RunSpecifiedBenchmarks();

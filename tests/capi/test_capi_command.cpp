@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command line from C: what it prints, its failures, and that nothing else is written.
+// The command line and reports of plans from C: what they print, their failures, and that nothing
+// else is written.
 #include <reshard/reshard.h>
 #include <catch2/catch.hpp>
 
@@ -174,4 +175,119 @@ TEST_CASE("threads run commands side by side") {
     threads.emplace_back([&text] { text = run(plan_of("RS(1)", "--json")).text; });
   for (std::thread& thread : threads) thread.join();
   for (const std::string& text : found) CHECK(text == expected);
+}
+
+namespace {
+
+Ran report_of(const reshard_plan* plan, const char* form) {
+  char* text = nullptr;
+  std::int64_t bytes = 0;
+  Ran out{reshard_plan_report(plan, form, &text, &bytes), {}, {}};
+  if (text != nullptr) out.text.assign(text, static_cast<std::size_t>(bytes));
+  if (out.code != RESHARD_OK) out.error = reshard_last_error();
+  reshard_text_free(text);
+  return out;
+}
+
+// On the caller's topology, by `auto`.
+reshard_plan* planned(const char* machine) {
+  reshard_request_texts texts = RESHARD_INIT(reshard_request_texts);
+  texts.mesh = "2x4";
+  texts.shape = "64,96";
+  texts.from = "S(0)S(1)";
+  texts.to = "S(1)R";
+  reshard_request* request = nullptr;
+  reshard_topology* topology = nullptr;
+  reshard_plan* plan = nullptr;
+  REQUIRE(reshard_request_create(&texts, &request) == RESHARD_OK);
+  REQUIRE(reshard_topology_create(machine, &topology) == RESHARD_OK);
+  REQUIRE(reshard_plan_create(request, topology, nullptr, &plan) == RESHARD_OK);
+  reshard_topology_free(topology);
+  reshard_request_free(request);
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("reports of a plan are what the program prints, in any order and again") {
+  struct Form {
+    const char *name, *command;
+    std::vector<const char*> options;
+  };
+  const Form forms[] = {{"table", "plan", {}},
+                        {"explanation", "plan", {"--explain"}},
+                        {"json", "plan", {"--json"}},
+                        {"html", "plan", {"--html", "-"}},
+                        {"perfetto", "simulate", {"--perfetto", "-"}},
+                        {"simulation", "simulate", {"--json"}},
+                        {"simulation-proof", "simulate", {"--data", "proof", "--json"}}};
+  for (const char* machine : {"dgx-h100", "l40s-8", "pcie-8x3090"}) {
+    reshard_plan* plan = planned(machine);
+    for (int i = 0; i < 14; ++i) {
+      const Form& form = forms[i * 3 % 7];
+      CAPTURE(machine, form.name);
+      std::vector<const char*> words{form.command, "--mesh",     "2x4",      "--shape",
+                                     "64,96",      "--from",     "S(0)S(1)", "--to",
+                                     "S(1)R",      "--topology", machine};
+      words.insert(words.end(), form.options.begin(), form.options.end());
+      Ran printed = run(words), report = report_of(plan, form.name);
+      REQUIRE(printed.code == RESHARD_OK);
+      REQUIRE(report.code == RESHARD_OK);
+      CHECK(report.text == printed.text);
+    }
+    reshard_plan_free(plan);
+  }
+}
+
+TEST_CASE("a plan that was read is reported on the default topology") {
+  reshard_plan *plan = planned("l40s-8"), *read = nullptr;
+  char* text = nullptr;
+  std::int64_t bytes = 0;
+  REQUIRE(reshard_plan_write(plan, &text, &bytes) == RESHARD_OK);
+  REQUIRE(reshard_plan_parse(text, bytes, &read) == RESHARD_OK);
+  CHECK(nlohmann::json::parse(report_of(plan, "json").text)["topology"] == "l40s-8:1");
+  nlohmann::json report = nlohmann::json::parse(report_of(read, "json").text);
+  CHECK(report["topology"] == "dgx-h100:1");
+  reshard_times times = RESHARD_INIT(reshard_times);
+  REQUIRE(reshard_plan_get_times(read, nullptr, &times) == RESHARD_OK);
+  CHECK(report["time_ps"] == times.time_ps);
+  // Times on another topology leave the reports as they are.
+  reshard_topology* other = nullptr;
+  REQUIRE(reshard_topology_create("pcie-8x3090", &other) == RESHARD_OK);
+  REQUIRE(reshard_plan_get_times(read, other, &times) == RESHARD_OK);
+  CHECK(report["time_ps"] != times.time_ps);
+  CHECK(nlohmann::json::parse(report_of(read, "json").text) == report);
+  reshard_topology_free(other);
+  reshard_text_free(text);
+  reshard_plan_free(read);
+  reshard_plan_free(plan);
+}
+
+TEST_CASE("reports may be asked for by several threads at once") {
+  reshard_plan* plan = planned("dgx-h100");
+  std::string expected = report_of(plan, "json").text;
+  std::vector<std::string> found(8);
+  std::vector<std::thread> threads;
+  for (std::string& text : found)
+    threads.emplace_back([&text, plan] {
+      report_of(plan, "html");
+      text = report_of(plan, "json").text;
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& text : found) CHECK(text == expected);
+  reshard_plan_free(plan);
+}
+
+TEST_CASE("reports of no plan or of no form") {
+  reshard_plan* plan = planned("dgx-h100");
+  char* text = nullptr;
+  std::int64_t bytes = 0;
+  CHECK(reshard_plan_report(nullptr, "json", &text, &bytes) == RESHARD_INPUT_ERROR);
+  CHECK(reshard_plan_report(plan, nullptr, &text, &bytes) == RESHARD_INPUT_ERROR);
+  CHECK(reshard_plan_report(plan, "json", nullptr, &bytes) == RESHARD_INPUT_ERROR);
+  CHECK(reshard_plan_report(plan, "json", &text, nullptr) == RESHARD_INPUT_ERROR);
+  CHECK(report_of(plan, "xml").error ==
+        "form: expected one of table, explanation, json, html, perfetto, simulation, "
+        "simulation-proof, found 'xml'");
+  reshard_plan_free(plan);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@
 #include "sim/study/study.h"
 #include "tools/capi/reshard.h"
 
+namespace reshard::sim {
+class Job;
+}  // namespace reshard::sim
+
 struct reshard_request {
   reshard::Request request;
 };
@@ -23,13 +28,30 @@ struct reshard_topology {
 };
 
 struct reshard_plan {
-  explicit reshard_plan(const reshard::sim::Study& of)
-      : study(of), plan(of.shared_plan()), request_text(requests_text(*plan)) {}
+  explicit reshard_plan(std::unique_ptr<reshard::sim::Job> planned);
+  ~reshard_plan();
+  // Read or joined, so far without a topology. Proves the plan.
+  explicit reshard_plan(const std::shared_ptr<const reshard::Plan>& read);
 
-  // Copied when more has to be computed, as threads may share a handle.
-  const reshard::sim::Study study;
+  // The job, for one thread at a time: what it finds out, it keeps. A plan that was read gets the
+  // default topology.
+  template <class Use>
+  auto with_job(Use&& use) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!job_) job_ = job_of_plan(plan);
+    return use(*job_);
+  }
+
   const std::shared_ptr<const reshard::Plan> plan;
+  const reshard::sim::Study study;  // as proved; copied to find out more
   const std::string request_text;
+
+ private:
+  static std::unique_ptr<reshard::sim::Job> job_of_plan(
+      const std::shared_ptr<const reshard::Plan>& plan);
+
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<reshard::sim::Job> job_;
 };
 
 struct reshard_program {

@@ -6,8 +6,8 @@
 #include "core/proof/proof.h"
 #include "core/text/plan_text.h"
 #include "core/topology/topology_text.h"
+#include "sim/job/job.h"
 #include "sim/machines/presets.h"
-#include "sim/study/study.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
 
@@ -15,6 +15,9 @@ using namespace reshard;
 using namespace reshard::capi;
 
 namespace {
+
+// As the command line's: it is printed.
+constexpr std::int64_t kCacheCapacity = 1024;
 
 using TopologyRef = std::shared_ptr<const Topology>;
 
@@ -27,11 +30,41 @@ TopologyRef topology_of(const reshard_topology* topology, Rank last) {
   return topology->topology;
 }
 
+reshard_times times_of(sim::Study& study) {
+  const Bound& bound = study.bound();
+  reshard_times out{};
+  out.time_ps = study.time_ps();
+  out.bound_ps = bound.time_ps();
+  out.cut_ps = bound.cut_ps;
+  out.volume_ps = bound.volume_ps;
+  out.latency_ps = bound.latency_ps;
+  out.price_ps = bound.price_ps;
+  out.holder_ps = bound.holder_ps;
+  return out;
+}
+
 TopologyRef held(Topology&& topology) {
   return std::make_shared<const Topology>(std::move(topology));
 }
 
 }  // namespace
+
+reshard_plan::reshard_plan(std::unique_ptr<sim::Job> planned)
+    : plan(planned->study().shared_plan()),
+      study(planned->study()),
+      request_text(requests_text(*plan)),
+      job_(std::move(planned)) {}
+
+reshard_plan::reshard_plan(const std::shared_ptr<const Plan>& read)
+    : plan(read), study(read, nullptr), request_text(requests_text(*plan)) {}
+
+reshard_plan::~reshard_plan() = default;
+
+std::unique_ptr<sim::Job> reshard_plan::job_of_plan(const std::shared_ptr<const Plan>& plan) {
+  return std::make_unique<sim::Job>(sim::Subject{std::nullopt, plan},
+                                    sim::topology_for("", plan->ranks.back()), find_planner("auto"),
+                                    sim::StudyOptions{});
+}
 
 extern "C" {
 
@@ -92,9 +125,12 @@ int32_t reshard_plan_create(const reshard_request* request, const reshard_topolo
                        std::to_string(chosen.memory_limit_bytes));
     sim::StudyOptions wanted;
     if (chosen.memory_limit_bytes > 0) wanted.memory_limit_bytes = chosen.memory_limit_bytes;
-    sim::Studies studies(topology_of(topology, asked.ranks().back()),
-                         find_planner(chosen.planner == nullptr ? "auto" : chosen.planner), wanted);
-    *plan = new reshard_plan(*studies.of(asked));
+    // So that reports need not plan again.
+    wanted.explain = wanted.record_timelines = true;
+    wanted.cache_capacity = kCacheCapacity;
+    *plan = new reshard_plan(std::make_unique<sim::Job>(
+        sim::Subject{asked, nullptr}, topology_of(topology, asked.ranks().back()),
+        find_planner(chosen.planner == nullptr ? "auto" : chosen.planner), wanted));
   });
 }
 
@@ -106,7 +142,7 @@ int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** 
       throw InputError("text_bytes: expected 0 or more, found " + std::to_string(text_bytes));
     auto read = std::make_shared<const Plan>(
         parse_plan(std::string_view(text, to_index(text_bytes)), "text"));
-    *plan = new reshard_plan(sim::Study(std::move(read), nullptr));
+    *plan = new reshard_plan(read);
   });
 }
 
@@ -117,7 +153,7 @@ int32_t reshard_plan_join(const reshard_plan* const* plans, int32_t count, resha
     if (count < 1) throw InputError("count: expected 1 or more, found " + std::to_string(count));
     std::vector<Plan> all;
     for (int32_t i = 0; i < count; ++i) all.push_back(*given(plans[i], "plans").plan);
-    *plan = new reshard_plan(sim::Study(std::make_shared<const Plan>(join(all)), nullptr));
+    *plan = new reshard_plan(std::make_shared<const Plan>(join(all)));
   });
 }
 
@@ -136,18 +172,17 @@ int32_t reshard_plan_prove(const reshard_plan* plan) {
 int32_t reshard_plan_get_times(const reshard_plan* plan, const reshard_topology* topology,
                                reshard_times* times) {
   return guarded([&] {
-    const sim::Study& known = given(plan, "plan").study;
-    sim::Study study = known.on(topology_of(topology, known.plan().ranks.back()));
-    const Bound& bound = study.bound();
-    reshard_times out{};
-    out.time_ps = study.time_ps();
-    out.bound_ps = bound.time_ps();
-    out.cut_ps = bound.cut_ps;
-    out.volume_ps = bound.volume_ps;
-    out.latency_ps = bound.latency_ps;
-    out.price_ps = bound.price_ps;
-    out.holder_ps = bound.holder_ps;
-    give(out, times, "times");
+    const reshard_plan& handle = given(plan, "plan");
+    TopologyRef asked = topology_of(topology, handle.plan->ranks.back());
+    give(handle.with_job([&](sim::Job& job) {
+      // Elsewhere, in a copy.
+      if (!job.study().is_on(*asked)) {
+        sim::Study elsewhere = job.study().on(asked);
+        return times_of(elsewhere);
+      }
+      return times_of(job.study());
+    }),
+         times, "times");
   });
 }
 }

@@ -34,8 +34,8 @@ extern "C" {
 #define RESHARD_API
 #endif
 
-/* Grows when something is added; nothing is ever removed under one SOVERSION. */
-#define RESHARD_API_VERSION 1
+/* The number of nodes in reshard.map. Nothing is ever removed under one SOVERSION. */
+#define RESHARD_API_VERSION 5
 
 #define RESHARD_MAX_DIMS 8
 
@@ -55,10 +55,8 @@ enum {
   RESHARD_BACKEND_ERROR = 4  /* the system, MPI, or the caller's exchange function failed */
 };
 
-/* The RESHARD_API_VERSION of the loaded library. */
-RESHARD_API int32_t reshard_api_version(void);
-/* "0.1.0". */
-RESHARD_API const char* reshard_version(void);
+RESHARD_API int32_t reshard_api_version(void); /* the loaded library's RESHARD_API_VERSION */
+RESHARD_API const char* reshard_version(void); /* "0.1.0" */
 /* The text of this thread's last failed call; "" if none has failed. Valid until the thread's next
  * call. */
 RESHARD_API const char* reshard_last_error(void);
@@ -104,16 +102,15 @@ typedef struct reshard_plan_options {
   int64_t memory_limit_bytes; /* the most bytes that a rank may hold at once; 0: no limit */
 } reshard_plan_options;
 
-/* Plans and proves. `topology` NULL: dgx-h100 with as many nodes as the ranks need; `options` NULL:
- * the defaults. */
+/* Plans and proves. `topology` NULL: as many dgx-h100 as the ranks need; `options` NULL: none. */
 RESHARD_API int32_t reshard_plan_create(const reshard_request* request,
                                         const reshard_topology* topology,
                                         const reshard_plan_options* options, reshard_plan** plan);
 /* Reads and proves a plan's text. If the proof fails, returns an input error that says why. */
 RESHARD_API int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** plan);
 RESHARD_API void reshard_plan_free(reshard_plan* plan);
-/* Joins `count` plans into one plan of all their tensors, which stay independent: the steps of the
- * first plan, then those of the second, and so on. The caller still owns the given plans. */
+/* Joins `count` plans, which the caller keeps, into one of all their tensors, which stay
+ * independent: the steps of the first plan, then those of the second, and so on. */
 RESHARD_API int32_t reshard_plan_join(const reshard_plan* const* plans, int32_t count,
                                       reshard_plan** plan);
 /* The plan's text, which parse reads back to an equal plan. Free it with reshard_text_free. */
@@ -130,6 +127,12 @@ RESHARD_API int32_t reshard_plan_get_digest(const reshard_plan* plan, char* dige
 RESHARD_API int32_t reshard_plan_compare(const reshard_plan* plan, const char* text,
                                          int64_t text_bytes, char** difference,
                                          int64_t* difference_bytes);
+
+/* Writes a report of the plan on the topology that it was made for, or the default one of a plan
+ * that was read or joined. `form`: "table", "explanation", "json", "html", "perfetto", "simulation"
+ * or "simulation-proof" (README.md). Free `text` with reshard_text_free. */
+RESHARD_API int32_t reshard_plan_report(const reshard_plan* plan, const char* form, char** text,
+                                        int64_t* text_bytes);
 
 typedef struct reshard_plan_facts {
   uint32_t struct_size;

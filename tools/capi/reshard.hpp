@@ -123,6 +123,13 @@ class Plan {
     detail::check(reshard_plan_write(get(), &text, &bytes));
     return detail::taken(text, bytes);
   }
+  // "table", "explanation", "json", "html", "perfetto", "simulation", "simulation-proof".
+  std::string report(const std::string& form) const {
+    char* text = nullptr;
+    std::int64_t bytes = 0;
+    detail::check(reshard_plan_report(get(), form.c_str(), &text, &bytes));
+    return detail::taken(text, bytes);
+  }
   std::string planner() const { return reshard_plan_planner(get()); }
   std::string request() const { return reshard_plan_request(get()); }
   void prove() const { detail::check(reshard_plan_prove(get())); }

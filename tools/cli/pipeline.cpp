@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/cli/pipeline.h"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <fstream>
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
@@ -14,8 +8,6 @@
 #include "core/base/units.h"
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
-#include "sim/store/data_check.h"
-#include "sim/store/store.h"
 #include "tools/cli/input_files.h"
 
 namespace reshard::tools {
@@ -26,61 +18,10 @@ std::vector<NamedFile> inputs_of(const RequestOptions& request, const MachineOpt
   return out;
 }
 
-Studied::Studied(const Subject& subject, const MachineOptions& machine,
-                 const sim::StudyOptions& options)
-    : from_file(subject.plan != nullptr),
-      cold(machine.cold),
-      studies(topology_for(machine.topology, subject.highest_rank()), planner_of(machine), options),
-      study(from_file ? studies.of(subject.plan) : studies.of(*subject.request)) {}
-
-sim::RunReport Studied::report() const {
-  sim::RunReport report = sim::report_on(*study);
-  if (!from_file) report.planner_asked = studies.planner().name;
-  report.cache = studies.cache_statistics();
-  if (cold) report.first_use = study->first_use();
-  return report;
-}
-
-sim::DataReport Studied::moved(std::int64_t budget_bytes) const {
-  const Plan& plan = study->plan();
-  if (from_file && sim::store_bytes(plan) > budget_bytes)
-    return not_moved(plan,
-                     "a plan from a file cannot be made smaller, and its full size is above the "
-                     "data budget");
-  if (!from_file) return tools::moved(studies, study->shared_plan(), budget_bytes);
-  return sim::move_and_check(study->shared_plan(), {}, budget_bytes, memory_of_machine_bytes());
-}
-
-sim::DataReport moved(const sim::Studies& studies, const std::shared_ptr<const Plan>& plan,
-                      std::int64_t budget_bytes) {
-  // Plans for shrunk tensors are not the command's: they stay out of its cache.
-  sim::MakePlan replan = [&](const Request& smaller) { return studies.like(*plan, smaller); };
-  return sim::move_and_check(plan, replan, budget_bytes, memory_of_machine_bytes());
-}
-
-sim::DataReport not_moved(const Plan& plan, std::string why) {
-  sim::DataReport report;
-  if (plan.tensors.size() == 1) report.shape = plan.request().shape();
-  report.note = std::move(why);
-  return report;
-}
-
-std::int64_t memory_of_machine_bytes() {
-  std::int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-  std::int64_t bytes =
-      pages > 0 && page > 0 ? pages * page : std::numeric_limits<std::int64_t>::max();
-  // In a control group without a limit the file contains "max".
-  std::int64_t limit = 0;
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit) bytes = std::min(bytes, limit);
-  return bytes;
-}
-
-std::shared_ptr<const Topology> topology_for(const std::string& spec, Rank highest) {
-  if (spec.empty())
-    return std::make_shared<const Topology>(sim::default_topology(to_int(highest) + 1));
-  auto topology = std::make_shared<const Topology>(sim::find_topology(spec));
-  sim::require_devices(*topology, to_int(highest));
-  return topology;
+sim::Job job_of(const sim::Subject& subject, const MachineOptions& machine,
+                const sim::StudyOptions& options) {
+  return {subject, sim::topology_for(machine.topology, subject.highest_rank()), planner_of(machine),
+          options};
 }
 
 sim::StudyOptions study_options(const MachineOptions& machine) {
@@ -112,8 +53,8 @@ Plan plan_from(const std::string& file) {
 
 }  // namespace
 
-Subject subject_of(const RequestOptions& options, const MachineOptions& machine) {
-  Subject subject;
+sim::Subject subject_of(const RequestOptions& options, const MachineOptions& machine) {
+  sim::Subject subject;
   if (options.plan_files.empty()) {
     subject.request = request_of(options);
     return subject;
@@ -141,7 +82,7 @@ Subject subject_of(const RequestOptions& options, const MachineOptions& machine)
 
 std::int64_t data_budget_of(const DataOptions& options) {
   refuse_both(options.how == "proof" && !options.budget.empty(), "--data-budget", "--data proof");
-  return options.budget.empty() ? kDefaultDataBudgetBytes
+  return options.budget.empty() ? sim::kDefaultDataBudgetBytes
                                 : parse_bytes(options.budget, "--data-budget");
 }
 

@@ -38,7 +38,7 @@ std::string figure(const ReadPage& page, const std::string& name) {
 
 ReplayReport replayed(const Topology& topology) {
   test::Rig rig(topology);
-  rig.hooks.critical_path = rig.hooks.work = true;
+  rig.options.critical_path = rig.options.work = true;
   return rig.replay(test::trace_of(
       R"({"reshard_trace": 1, "meshes": {"tp": "4"}})",
       {test::redistribute("f32", "[64, 64]", "S(0)", "S(1)", "tp", R"(, "name": "small")"),

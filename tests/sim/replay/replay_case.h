@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shared by the replay tests: traces from text, and hooks with the real planners, proof, cache and
+// Shared by the replay tests: traces from text, and the real planners, proof, cache and
 // store, as the tools make them.
 #pragma once
 
@@ -43,33 +43,19 @@ class Rig {
  public:
   explicit Rig(const Topology& topology, std::string_view planner = "auto",
                std::int64_t capacity = 4096)
-      : topology_(std::make_shared<const Topology>(topology)),
-        studies_(topology_, find_planner(planner),
-                 {.cache_capacity = capacity, .transport = {TransportKind::Ideal, {}}}) {
-    hooks.study = [this](const Request& request, std::optional<TransportKind> transport) {
-      return studies_.of(request, transport);
-    };
-    hooks.check_data = [this](const std::shared_ptr<const Plan>& plan, std::int64_t budget_bytes) {
-      budgets.push_back(budget_bytes);
-      return sim::move_and_check(
-          plan, [this](const Request& smaller) { return studies_.of(smaller)->shared_plan(); },
-          budget_bytes, std::int64_t{8} << 30);
-    };
-    hooks.carriage = [this](std::optional<TransportKind> kind) { return studies_.transport(kind); };
-    hooks.cache_statistics = [this] { return studies_.cache_statistics(); };
+      : studies(std::make_shared<const Topology>(topology), find_planner(planner),
+                {.cache_capacity = capacity, .transport = {TransportKind::Ideal, {}}}) {
+    options.move_bytes = true;
   }
 
   sim::ReplayReport replay(const sim::Trace& trace,
                            std::int64_t budget_bytes = std::int64_t{2} << 30) {
-    return sim::replay(trace, *topology_, hooks, budget_bytes);
+    options.data_budget_bytes = budget_bytes;
+    return sim::replay(trace, studies, options);
   }
 
-  sim::ReplayHooks hooks;
-  std::vector<std::int64_t> budgets;  // as handed to check_data
-
- private:
-  std::shared_ptr<const Topology> topology_;
-  sim::Studies studies_;
+  sim::ReplayOptions options;
+  sim::Studies studies;
 };
 
 }  // namespace reshard::test

@@ -124,7 +124,7 @@ TEST_CASE("what has grown most is told first, up to the end of its last rank") {
 TEST_CASE("the critical path is that of the run with its faults") {
   Topology topology = test::star(4);
   test::Rig rig(topology);
-  rig.hooks.critical_path = true;
+  rig.options.critical_path = true;
   ReplayReport report = rig.replay(trace_of(
       kHeader, {fault(R"("link": "node0.gpu0.port.out", "share": 0.5)"), kSend, kReceive}));
   REQUIRE(report.path);

@@ -36,7 +36,7 @@ ReplayReport replayed(const std::vector<std::string>& lines, const std::string& 
                       bool implicit = false) {
   Topology topology = test::star(4);  // 100 GB/s a port, 1 us
   test::Rig rig(topology);
-  rig.hooks.implicit_launch_order = implicit;
+  rig.options.implicit_launch_order = implicit;
   return rig.replay(trace_of(header, lines));
 }
 
@@ -348,8 +348,8 @@ TEST_CASE("who is late has computed for most of the time that it is behind the o
 
 TEST_CASE("policies are compared under the launch order of the run") {
   test::Rig rig(test::star(4));
-  rig.hooks.implicit_launch_order = true;
-  rig.hooks.communicators = CommunicatorPolicy::Eager;
+  rig.options.implicit_launch_order = true;
+  rig.options.communicators = CommunicatorPolicy::Eager;
   ReplayReport report =
       rig.replay(trace_of(kHeader, {call(0, "a", 0), call(0, "b", 1), call(1, "b", 1),
                                     call(1, "a", 0), call(2, "a", 0), call(2, "b", 1)}));

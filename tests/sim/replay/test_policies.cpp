@@ -45,8 +45,8 @@ ReplayReport replayed(const std::vector<std::string>& lines, CommunicatorPolicy 
                       std::int32_t devices = 4, bool cold = false) {
   Topology topology = machine(devices);
   test::Rig rig(topology);
-  rig.hooks.communicators = policy;
-  rig.hooks.cold = cold;
+  rig.options.communicators = policy;
+  rig.options.cold = cold;
   return rig.replay(trace_of(R"({"reshard_trace": 1})", lines));
 }
 
@@ -289,7 +289,7 @@ TEST_CASE("two ranks that a message has connected are not connected again by a p
   Topology topology = machine(2);
   auto use = [&](const std::vector<std::string>& lines) {
     test::Rig rig(topology, "p2p");
-    rig.hooks.communicators = Eager;
+    rig.options.communicators = Eager;
     return of(rig.replay(trace_of(header, lines)), Eager).use;
   };
   CommunicatorUse message_first = use({end("send", 0, 1), end("recv", 1, 0), plan}),
@@ -314,7 +314,7 @@ TEST_CASE("what a plan connects takes as long as for the rank that meets most pe
   // All to all of four: three peers each, six pairs.
   Topology topology = machine(4);
   test::Rig rig(topology, "p2p");
-  rig.hooks.communicators = Eager;
+  rig.options.communicators = Eager;
   CommunicatorUse plan =
       of(rig.replay(trace_of(R"({"reshard_trace": 1, "meshes": {"m": "4"}})",
                              {test::redistribute("f32", "[64, 64]", "S(0)", "S(1)", "m")})),

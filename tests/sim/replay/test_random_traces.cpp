@@ -144,15 +144,14 @@ TEST_CASE(
     REQUIRE(trace.findings.empty());
     const Topology& topology = topologies[seed % topologies.size()];
     Rig rig(topology, "p2p");
-    rig.hooks.check_data = nullptr;
+    rig.options.move_bytes = false;
     ReplayReport report = rig.replay(trace);
     if (!report.findings.empty()) {
       ++blocked;
       std::vector<std::shared_ptr<const Plan>> plans;
       for (const TraceOperation& operation : trace.operations) {
         const auto* line = std::get_if<TraceRedistribute>(&operation.body);
-        plans.push_back(line == nullptr ? nullptr
-                                        : rig.hooks.study(*line->request, {})->shared_plan());
+        plans.push_back(line == nullptr ? nullptr : rig.studies.of(*line->request)->shared_plan());
       }
       Workload workload = workload_of(trace, plans, [](OpId) { return true; });
       Order order(workload, {.implicit_launch_order = true});
@@ -177,10 +176,10 @@ TEST_CASE("Random traces with faults, under each policy, never beat their bound"
     std::vector<std::string> lines = Draw(seed).lines(5), faults = drawn_faults(seed);
     lines.insert(lines.begin(), faults.begin(), faults.end());
     Rig rig(topology, "p2p");
-    rig.hooks.check_data = nullptr;
-    rig.hooks.communicators = kCommunicatorPolicies[seed % kCommunicatorPolicies.size()];
-    rig.hooks.cold = seed % 2 == 0;
-    rig.hooks.reorder = seed % 3 == 0;
+    rig.options.move_bytes = false;
+    rig.options.communicators = kCommunicatorPolicies[seed % kCommunicatorPolicies.size()];
+    rig.options.cold = seed % 2 == 0;
+    rig.options.reorder = seed % 3 == 0;
     ReplayReport report = rig.replay(trace_of(kHeader, lines));
     if (!report.findings.empty()) {
       ++hung;

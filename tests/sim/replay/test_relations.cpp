@@ -77,8 +77,8 @@ TEST_CASE("two traces of other ranks are bounded by no less together than each a
     both.insert(both.end(), b.begin(), b.end());
     auto bound = [&](const std::vector<std::string>& lines) {
       Rig rig(topology, "p2p");
-      rig.hooks.check_data = nullptr;
-      ReplayReport report = replay(trace_of(header, lines), topology, rig.hooks, 0);
+      rig.options.move_bytes = false;
+      ReplayReport report = rig.replay(trace_of(header, lines));
       REQUIRE(report.findings.empty());
       return report.bound_ps;
     };

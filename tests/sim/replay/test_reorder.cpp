@@ -28,7 +28,7 @@ std::string compute(int rank, std::int64_t ps, const std::string& more) {
 ReplayReport replayed(const std::vector<std::string>& lines, bool search = true) {
   Topology topology = test::star(4);  // a message takes 2 us
   test::Rig rig(topology);
-  rig.hooks.reorder = search;
+  rig.options.reorder = search;
   return rig.replay(trace_of(R"({"reshard_trace": 1})", lines));
 }
 
@@ -36,7 +36,7 @@ ReplayReport shipped(const std::string& name) {
   Trace trace = read_trace("traces/" + name + ".jsonl");
   Topology topology = find_topology(trace.topology);
   test::Rig rig(topology);
-  rig.hooks.reorder = true;
+  rig.options.reorder = true;
   return rig.replay(trace);
 }
 

@@ -253,7 +253,7 @@ TEST_CASE(
   Rig rig(topology, "p2p");
   Trace trace = trace_of(kHeader, {gather(400), gather(800), gather(1600), gather(400)});
   ReplayReport full = rig.replay(trace);
-  CHECK(rig.budgets == std::vector<std::int64_t>(3, (std::int64_t{2} << 30) / 3));
+  CHECK(full.data_budget_bytes == (std::int64_t{2} << 30) / 3);
   CHECK(full.data_full_size == 3);
   // gather(r) keeps r * 1000 source bytes and four times as many destination bytes: 2 MB for 400
   // rows.
@@ -287,10 +287,10 @@ TEST_CASE("The digest tells timelines and data apart and nothing else") {
   CHECK(digest(typed) != base);
 }
 
-TEST_CASE("Without a data hook nothing is moved and the report says so") {
+TEST_CASE("Unless bytes are to be moved nothing is moved and the report says so") {
   Topology topology = test::star(4);
   Rig rig(topology, "p2p");
-  rig.hooks.check_data = nullptr;
+  rig.options.move_bytes = false;
   ReplayReport report = rig.replay(trace_of(kHeader, {gather(400)}));
   CHECK(report.different_requests == 1);
   CHECK(report.data_checked == 0);
@@ -312,7 +312,7 @@ TEST_CASE("Progress is told stage by stage and ends where it says") {
   Rig rig(topology, "p2p");
   std::vector<std::string> stages;
   bool in_range = true;
-  rig.hooks.progress = [&](std::string_view stage, std::int64_t done, std::int64_t total) {
+  rig.options.progress = [&](std::string_view stage, std::int64_t done, std::int64_t total) {
     if (stages.empty() || stages.back() != stage) stages.emplace_back(stage);
     in_range = in_range && done >= 0 && done <= total;
   };

@@ -87,7 +87,7 @@ TEST_CASE("A plan of messages takes the time of its matrix") {
   for (auto [from, to] : {std::pair{"S(0)", "S(1)"}, {"S(1)", "R"}, {"S(2)", "S(0)"}}) {
     Request request(parse_layout("96,100,64", "f32", mesh, from, "from"),
                     parse_layout("96,100,64", "f32", mesh, to, "to"));
-    std::shared_ptr<const Plan> plan = rig.hooks.study(request, {})->shared_plan();
+    std::shared_ptr<const Plan> plan = rig.studies.of(request)->shared_plan();
     ReplayReport report = rig.replay(read_as(alltoallv_matrix(*plan).text));
     CHECK(report.time_ps == sim::run(workload_of(plan), topology).end_ps);
   }

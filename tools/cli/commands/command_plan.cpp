@@ -3,19 +3,14 @@
 // the bytes and memory per rank and the costs, or the plan itself as text. `reshard simulate`:
 // plans, proves, moves every rank's bytes in this process and compares them, times the plan on the
 // topology, and compares the time with the bound.
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
-#include <set>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "core/base/errors.h"
 #include "core/text/plan_text.h"
-#include "core/torch/known_defects.h"
-#include "core/torch/redistribution.h"
 #include "core/traffic/accounting.h"
 #include "core/traffic/workload.h"
 #include "sim/page/pages.h"
@@ -38,28 +33,6 @@ struct PlanOptions {
   std::string emit = "report";
 };
 
-// PyTorch's cost, summed over the tensors as it redistributes them one after another: that of its
-// min-cost planner for a plan of `graph`, else that of the planner that PyTorch would use for the
-// tensor.
-void add_torch_facts(std::int32_t devices_per_host, sim::RunReport& report) {
-  double cost_us = 0;
-  std::set<bool> greedily;
-  for (const Request& request : report.tensors) {
-    bool greedy = report.planner != "graph" && torch_plans_greedily(request);
-    greedily.insert(greedy);
-    cost_us += greedy ? torch_redistribute_cost_us(request, devices_per_host)
-                      : torch_min_cost_us(request, devices_per_host);
-    for (TorchDefect& defect : torch_known_defects(request, devices_per_host)) {
-      std::vector<TorchDefect>& all = report.torch_defects;
-      if (std::find(all.begin(), all.end(), defect) == all.end()) all.push_back(std::move(defect));
-    }
-  }
-  report.torch_planner = greedily.size() == 2      ? "greedy and min-cost"
-                         : greedily.contains(true) ? "greedy"
-                                                   : "min-cost";
-  if (std::isfinite(cost_us)) report.torch_cost_us = cost_us;
-}
-
 void write_page(OutputFiles& written, const std::string& file, std::string_view kind,
                 const sim::RunReport& report, const sim::Study& study) {
   written.write(file, "--html",
@@ -77,14 +50,14 @@ void run_plan(const PlanOptions& options) {
   require_files({{options.output.html, "--html"}}, inputs_of(options.request, options.machine));
   refuse_unprinted(options.output, options.output.html, "--html -");
   bool has_page = !options.output.html.empty();
-  Subject subject = subject_of(options.request, options.machine);
+  sim::Subject subject = subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.explain = options.explain || options.output.json || has_page;
   wanted.record_timelines = options.emit == "report";
   Progress progress;
   wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
-  Studied studied(subject, options.machine, wanted);
-  const Plan& plan = studied.study->plan();
+  sim::Job job = job_of(subject, options.machine, wanted);
+  const Plan& plan = job.plan();
   if (options.emit == "plan") {
     progress.stage("writing");
     std::string plan_text = to_text(plan);
@@ -107,14 +80,12 @@ void run_plan(const PlanOptions& options) {
   }
 
   progress.stage("timing");
-  sim::RunReport report = studied.report();
-  if (options.output.json || options.output.verbose || options.explain || has_page)
-    report.path = studied.study->critical_path();
+  sim::RunReport report = job.report_beside_torch(options.output.json || options.output.verbose ||
+                                                  options.explain || has_page);
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
-  add_torch_facts(studied.study->topology().node().devices, report);
   OutputFiles written;
-  if (has_page) write_page(written, options.output.html, "plan", report, *studied.study);
+  if (has_page) write_page(written, options.output.html, "plan", report, job.study());
   if (options.output.html != "-")
     print(options.output.json
               ? sim::plan_json(report)
@@ -136,23 +107,22 @@ void run_simulate(const SimulateOptions& options) {
   refuse_unprinted(options.output, perfetto, "--perfetto -");
   refuse_unprinted(options.output, html, "--html -");
   std::int64_t budget = data_budget_of(options.data);
-  Subject subject = subject_of(options.request, options.machine);
+  sim::Subject subject = subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.record_timelines = true;
   wanted.explain = !html.empty();
   Progress progress;
   wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
-  Studied studied(subject, options.machine, wanted);
+  sim::Job job = job_of(subject, options.machine, wanted);
 
   progress.stage("timing");
-  sim::RunReport report = studied.report();
-  if (options.output.json || options.output.verbose || !html.empty())
-    report.path = studied.study->critical_path();
+  sim::RunReport report =
+      job.report(options.output.json || options.output.verbose || !html.empty());
   if (options.data.how == "full") {
     progress.stage("moving and comparing bytes");
-    report.data = studied.moved(budget);
+    report.data = job.moved(budget);
   } else {
-    report.data = not_moved(studied.study->plan(), "--data proof");
+    report.data = sim::not_moved(job.plan(), "--data proof");
   }
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
@@ -160,8 +130,8 @@ void run_simulate(const SimulateOptions& options) {
   OutputFiles written;
   if (!perfetto.empty())
     written.write(perfetto, "--perfetto",
-                  [&](std::ostream& out) { sim::write_perfetto(out, *studied.study); });
-  if (!html.empty()) write_page(written, html, "simulation", report, *studied.study);
+                  [&](std::ostream& out) { sim::write_perfetto(out, job.study()); });
+  if (!html.empty()) write_page(written, html, "simulation", report, job.study());
   if (perfetto != "-" && html != "-")
     print(options.output.json
               ? sim::simulate_json(report)

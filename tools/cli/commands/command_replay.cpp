@@ -2,16 +2,14 @@
 // `reshard replay`: plans, proves, moves and times a whole trace of redistributions, compute,
 // messages and collectives.
 #include <CLI/CLI.hpp>
-#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "sim/dispatch/values/values.h"
+#include "sim/job/trace_job.h"
 #include "sim/machines/presets.h"
 #include "sim/page/pages.h"
-#include "sim/replay/replay.h"
 #include "sim/report/report.h"
 #include "sim/report/writers/perfetto.h"
 #include "tools/cli/commands/commands.h"
@@ -53,38 +51,6 @@ Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
   }
 }
 
-// The hooks that affect the time.
-sim::ReplayHooks timing_hooks(const ReplayOptions& options, sim::Studies& studies) {
-  sim::ReplayHooks hooks;
-  hooks.study = [&studies](const Request& request, std::optional<TransportKind> transport) {
-    return studies.of(request, transport);
-  };
-  hooks.carriage = [&studies](std::optional<TransportKind> kind) {
-    return studies.transport(kind);
-  };
-  hooks.details = false;
-  hooks.implicit_launch_order = options.implicit_launch_order;
-  if (!options.communicators.empty())
-    hooks.communicators = parse_communicators(options.communicators, "--communicators");
-  hooks.cold = options.cold;
-  return hooks;
-}
-
-sim::ReplayHooks hooks_for(const ReplayOptions& options, sim::Studies& studies,
-                           Progress& progress) {
-  sim::ReplayHooks hooks = timing_hooks(options, studies);
-  if (options.data.how == "full")
-    hooks.check_data = [&studies](const std::shared_ptr<const Plan>& plan,
-                                  std::int64_t budget_bytes) {
-      return moved(studies, plan, budget_bytes);
-    };
-  hooks.cache_statistics = [&studies] { return studies.cache_statistics(); };
-  hooks.progress = [&progress](std::string_view stage, std::int64_t done, std::int64_t total) {
-    progress.show(stage, done, total);
-  };
-  return hooks;
-}
-
 constexpr std::size_t kMaxSaid = 100;  // findings; nobody reads more
 
 void refuse(const std::vector<sim::TraceFinding>& findings) {
@@ -102,89 +68,27 @@ void refuse(const std::vector<sim::TraceFinding>& findings) {
   throw check;
 }
 
-// Deciding calls compares thousands of candidate redistributions. On more ranks than this, they are
-// timed with the `rule` planner, whose plans are made at once and take longer but rank candidates
-// the same way; the chosen ones are planned like everything else.
-constexpr std::int32_t kRanksPlannedFully = 16;
-
-sim::StudyOptions quick_options(const MachineOptions& machine) {
-  sim::StudyOptions out = study_options(machine);
-  out.memory_limit_bytes.reset();
+sim::TraceJobOptions job_options(const ReplayOptions& options) {
+  bool has_page = !options.output.html.empty(),
+       has_detail = options.output.json || options.output.verbose || has_page;
+  sim::TraceJobOptions out;
+  out.studies = study_options(options.machine);
+  out.dispatch.mode =
+      options.dispatch == "best" ? sim::DispatchMode::Best : sim::DispatchMode::Torch;
+  out.dispatch.cache_size = options.cache_size;
+  out.dispatch.explicit_only = options.explicit_only;
+  out.dispatch.prefetch = options.prefetch;
+  out.replay.move_bytes = options.data.how == "full";
+  out.replay.data_budget_bytes = data_budget_of(options.data);
+  out.replay.critical_path = has_detail;
+  out.replay.work = has_page || !options.output.perfetto.empty();
+  out.replay.details = has_detail || out.replay.work;
+  out.replay.implicit_launch_order = options.implicit_launch_order;
+  if (!options.communicators.empty())
+    out.replay.communicators = parse_communicators(options.communicators, "--communicators");
+  out.replay.cold = options.cold;
+  out.replay.reorder = options.reorder;
   return out;
-}
-
-void check_values(sim::DispatchReport& report, sim::Studies& studies, const sim::Trace& trace,
-                  Progress& progress) {
-  std::int64_t effort = sim::values_effort(report);
-  if (effort > sim::kMostValuesEffort) {
-    report.values_left_out =
-        fmt::format("some {:.1e} operations, more than {:.0e}; smaller tensors show the same",
-                    static_cast<double>(effort), static_cast<double>(sim::kMostValuesEffort));
-    return;
-  }
-  auto plan_of = [&studies](const Request& request) { return studies.of(request)->shared_plan(); };
-  sim::check_values(trace, report, plan_of, [&](std::int64_t done, std::int64_t total) {
-    progress.show("computing calls", done, total);
-  });
-}
-
-// Decides the trace's operator calls, if it has any.
-std::shared_ptr<const sim::DispatchReport> dispatched(const ReplayOptions& options,
-                                                      sim::Studies& studies, sim::Trace& trace,
-                                                      Progress& progress) {
-  if (!sim::has_operators(trace) && !sim::has_places(trace)) return nullptr;
-  sim::DispatchOptions dispatch;
-  dispatch.mode = options.dispatch == "best" ? sim::DispatchMode::Best : sim::DispatchMode::Torch;
-  dispatch.cache_size = options.cache_size;
-  dispatch.devices_per_host = studies.topology()->devices() / studies.topology()->nodes();
-  dispatch.explicit_only = options.explicit_only;
-  dispatch.prefetch = options.prefetch;
-  dispatch.gpu = gpu_figures(studies.topology()->machine());
-  sim::Studies quick(studies.topology(), find_planner("rule"), quick_options(options.machine));
-  dispatch.time_ps = [&](const Request& request) {
-    bool few = request.source().mesh().size() <= kRanksPlannedFully;
-    return (few ? studies : quick).unproved_time_ps(request);
-  };
-  sim::Studies measuring(studies.topology(), planner_of(options.machine),
-                         study_options(options.machine));
-  dispatch.trace_ps = [&](const sim::Trace& way) -> std::int64_t {
-    sim::ReplayHooks hooks = timing_hooks(options, measuring);
-    try {
-      sim::ReplayReport run = sim::replay(way, *studies.topology(), hooks, 0);
-      if (run.findings.empty()) return run.time_ps;
-    } catch (const InputError&) {  // for instance a memory limit: not a candidate
-    }
-    return std::numeric_limits<std::int64_t>::max();
-  };
-  dispatch.figures = [&studies](const Request& request) -> sim::MoveFigures {
-    std::shared_ptr<sim::Study> study = studies.of(request);
-    return {study->time_ps(), study->bound().time_ps(), study->bytes().received_total};
-  };
-  auto report = std::make_shared<sim::DispatchReport>(sim::dispatch(trace, dispatch));
-  refuse(report->findings);
-  if (options.data.how == "full") check_values(*report, studies, trace, progress);
-  refuse(report->findings);
-  return report;
-}
-
-sim::ReplayReport replayed(const ReplayOptions& options, sim::Trace& trace,
-                           const std::shared_ptr<const Topology>& topology,
-                           std::int64_t budget_bytes) {
-  sim::Studies studies(topology, planner_of(options.machine), study_options(options.machine));
-  Progress progress;
-  std::shared_ptr<const sim::DispatchReport> decided =
-      dispatched(options, studies, trace, progress);
-  sim::ReplayHooks hooks = hooks_for(options, studies, progress);
-  bool has_page = !options.output.html.empty();
-  hooks.critical_path = options.output.json || options.output.verbose || has_page;
-  hooks.work = !options.output.perfetto.empty() || has_page;
-  hooks.details = options.output.json || options.output.verbose || hooks.work;
-  hooks.reorder = options.reorder;
-  sim::ReplayReport report = sim::replay(trace, *topology, hooks, budget_bytes);
-  report.dispatch = decided;
-  progress.clear();
-  if (options.output.verbose) report.phases = progress.times();
-  return report;
 }
 
 void run_replay(const ReplayOptions& options) {
@@ -195,13 +99,19 @@ void run_replay(const ReplayOptions& options) {
   require_files(outputs, inputs);
   refuse_unprinted(options.output, perfetto, "--perfetto -");
   refuse_unprinted(options.output, html, "--html -");
-  std::int64_t budget_bytes = data_budget_of(options.data);
+  sim::TraceJobOptions job = job_options(options);
   if (options.trace == "-") require_standard_input();
   sim::Trace trace = sim::read_trace(options.trace, options.format);
   require_files(outputs, {{sim::file_of(trace.topology), "TRACE"}});
   auto topology = std::make_shared<const Topology>(topology_of(options, trace));
-  sim::ReplayReport report = replayed(options, trace, topology, budget_bytes);
+  Progress progress;
+  job.replay.progress = [&](std::string_view stage, std::int64_t done, std::int64_t total) {
+    progress.show(stage, done, total);
+  };
+  sim::ReplayReport report = sim::run_trace(trace, topology, planner_of(options.machine), job);
+  progress.clear();
   refuse(report.findings);
+  if (options.output.verbose) report.phases = progress.times();
   OutputFiles written;
   if (!perfetto.empty())
     written.write(perfetto, "--perfetto", [&](std::ostream& out) {

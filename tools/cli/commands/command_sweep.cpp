@@ -108,7 +108,7 @@ void sweep_mesh(const SweepOptions& options, const std::string& mesh_text, const
   DType dtype = parse_dtype(options.dtype);
   std::int64_t total = pairs_of(choices.size(), mesh->axes());
   std::vector<std::vector<Placement>> sides = combinations(choices, mesh->axes());
-  std::shared_ptr<const Topology> topology = topology_for(
+  std::shared_ptr<const Topology> topology = sim::topology_for(
       options.machine.topology, *std::max_element(mesh->ranks().begin(), mesh->ranks().end()));
   report.topology = topology->name();
 

@@ -15,6 +15,7 @@
 #include "sim/report/json.h"
 #include "sim/report/report.h"
 #include "sim/report/table.h"
+#include "sim/store/machine_memory.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
@@ -105,7 +106,7 @@ std::vector<Fact> machine_facts() {
   return {compiler(),
           {"processors", true, std::to_string(sysconf(_SC_NPROCESSORS_ONLN))},
           {"memory", true,
-           bytes_text(memory_of_machine_bytes()) +
+           bytes_text(sim::memory_of_machine_bytes()) +
                "; bytes are moved at full size up to a --data-budget of 2 GiB"},
           cuda_driver(),
           cuda_toolkit(),

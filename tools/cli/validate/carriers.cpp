@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "core/base/errors.h"
+#include "sim/store/machine_memory.h"
 #include "sim/store/store.h"
 #include "tools/cli/options.h"
 #include "tools/cli/pipeline.h"
@@ -28,8 +29,8 @@ constexpr BackendRow kLocal{
       return backends::BackendStatus{true, "the store, one thread", ""};
     },
     [](const backends::BackendOptions&) -> std::unique_ptr<Executor> {
-      return std::make_unique<sim::Store>(
-          sim::StoreOptions{.now_ps = steady_ps, .memory_limit_bytes = memory_of_machine_bytes()});
+      return std::make_unique<sim::Store>(sim::StoreOptions{
+          .now_ps = steady_ps, .memory_limit_bytes = sim::memory_of_machine_bytes()});
     }};
 
 std::vector<std::string_view> names_with(bool BackendFacts::*fact) {

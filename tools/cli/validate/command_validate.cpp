@@ -20,6 +20,7 @@
 #include "sim/report/report.h"
 #include "sim/report/writers/perfetto.h"
 #include "sim/store/data_check.h"
+#include "sim/store/machine_memory.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"
 #include "tools/cli/pipeline.h"
@@ -32,14 +33,14 @@ namespace {
 
 // What every process has before anything runs.
 struct Setup {
-  std::optional<Studied> studied;
+  std::optional<sim::Job> job;
   std::int64_t data_budget_bytes = 0;
   std::unique_ptr<PreparedPlan> prepared;
   std::optional<Progress> progress = {};  // at the root only
   void stage(std::string_view what) {
     if (progress) progress->stage(what);
   }
-  const Plan& plan() const { return studied->study->plan(); }
+  const Plan& plan() const { return job->plan(); }
 };
 
 void refuse_ignored(const ValidateOptions& options, const backends::BackendFacts& facts) {
@@ -76,14 +77,15 @@ std::string plan_all(const ValidateOptions& options, Processes& processes, Setup
                   inputs_of(options.request, options.machine));
   }
   setup.data_budget_bytes = data_budget_of({.budget = options.data_budget});
-  Subject subject =
+  sim::Subject subject =
       options.subject ? *options.subject : subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.record_timelines = is_root;  // the root reports
   wanted.explain = is_root && !options.output.html.empty();
   wanted.on_stage = [&](std::string_view what) { setup.stage(what); };
   if (is_root) setup.progress.emplace();
-  setup.studied.emplace(subject, options.machine, wanted);
+  setup.job.emplace(subject, sim::topology_for(options.machine.topology, subject.highest_rank()),
+                    planner_of(options.machine), wanted);
   const Plan& plan = setup.plan();
   return fmt::format("{} by {} ({})",
                      plan.tensors.size() == 1 ? plan.request().text()
@@ -147,8 +149,7 @@ Findings run_all(const ValidateOptions& options, Processes& processes, Setup& se
 
 sim::ValidateReport report_of(const ValidateOptions& options, const BackendInfo& backend,
                               Executor& executor, const Setup& setup, const Findings& found) {
-  sim::ValidateReport report(setup.studied->report());
-  if (!options.output.html.empty()) report.predicted.path = setup.studied->study->critical_path();
+  sim::ValidateReport report(setup.job->report(!options.output.html.empty()));
   report.backend = backend.name();
   report.library = backend.status.what;
   report.processes = executor.processes().count();
@@ -170,12 +171,12 @@ void write_outputs(const ValidateOptions& options, const Setup& setup,
   if (!options.output.perfetto.empty()) {
     sim::MeasuredRun measured{report.backend, runs[report.measured.median_run]};
     written.write(options.output.perfetto, "--perfetto", [&](std::ostream& out) {
-      sim::write_perfetto(out, *setup.studied->study, &measured);
+      sim::write_perfetto(out, setup.job->study(), &measured);
     });
   }
   if (!options.output.html.empty())
     written.write(options.output.html, "--html", [&](std::ostream& out) {
-      out << sim::validate_page(report, *setup.studied->study, runs[report.measured.median_run]);
+      out << sim::validate_page(report, setup.job->study(), runs[report.measured.median_run]);
     });
   if (options.measurements.empty()) return;
   const Plan& plan = setup.plan();
@@ -184,7 +185,7 @@ void write_outputs(const ValidateOptions& options, const Setup& setup,
                                  report.library,
                                  requests_text(plan),
                                  plan.planner,
-                                 setup.studied->study->topology().name(),
+                                 setup.job->study().topology().name(),
                                  plan.ranks,
                                  report.warm_up,
                                  sim::parts_of(plan),
@@ -198,7 +199,7 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
               Setup& setup, Findings&& found) {
   Progress& progress = *setup.progress;
   progress.stage("comparing with the store");
-  compare_with_store(setup.plan(), setup.data_budget_bytes, memory_of_machine_bytes(),
+  compare_with_store(setup.plan(), setup.data_budget_bytes, sim::memory_of_machine_bytes(),
                      found.values);
   progress.stage("timing");
   sim::ValidateReport report = report_of(options, backend, executor, setup, found);

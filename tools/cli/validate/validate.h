@@ -22,7 +22,7 @@ struct ValidateOptions {
   OutputOptions output;
   CarrierOptions carrier;
   std::string data_budget, measurements;
-  std::optional<Subject> subject = {};  // if it has been read already
+  std::optional<sim::Subject> subject = {};  // if it has been read already
 };
 
 // Collective over the executor's processes. At the root, prints the report and writes the files

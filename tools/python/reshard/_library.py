@@ -317,6 +317,15 @@ def written(name, handle):
     return _taken(text, size)
 
 
+def report(handle, form):
+    """The text of reshard_plan_report; Ctrl-C ends the wait for it."""
+    text, size = c.c_void_p(), c.c_int64()
+    long_call(
+        "plan_report", handle.pointer, form.encode(), c.byref(text), c.byref(size), keeps=handle
+    )
+    return _taken(text, size)
+
+
 def command(arguments):
     """What the command line prints. If a check did not hold, raises Findings with that text."""
     words = [encoded("argument", str(word)) for word in arguments]

@@ -215,7 +215,9 @@ class Plan:
     def simulate(self, data: str = "full") -> Dict[str, Any]:
         """Schema reshard.simulate/1 (tools/json-schemas.md). data: "full" moves and compares every
         byte in this process; "proof" relies on the proof from index sets."""
-        return json.loads(self._command("simulate", "--data", text_option("data", data), "--json"))
+        if data not in ("full", "proof"):
+            raise library.InputError(f"data: expected full or proof, found {shown(data)}")
+        return json.loads(self._report("simulation" if data == "full" else "simulation-proof"))
 
     @property
     def bound(self) -> Dict[str, int]:
@@ -226,38 +228,30 @@ class Plan:
 
     def summary(self) -> str:
         """The table that `reshard plan` prints."""
-        return self._command("plan")
+        return self._report("table")
 
     def explain(self) -> str:
         """The same table with the reasons: what the planner weighed, and why each step is there."""
-        return self._command("plan", "--explain")
+        return self._report("explanation")
 
     def to_json(self) -> str:
         """Schema reshard.plan/1 (tools/json-schemas.md)."""
-        return self._command("plan", "--json")
+        return self._report("json")
 
     def to_dict(self) -> Dict[str, Any]:
         return json.loads(self.to_json())
 
     def to_perfetto(self, path: Optional[str] = None) -> str:
         """The timeline for ui.perfetto.dev, also written to `path` if one is given."""
-        text = self._command("simulate", "--data", "proof", "--perfetto", "-")
-        return _written(text, path)
+        return _written(self._report("perfetto"), path)
 
-    def _command(self, name, *more):
-        """What the program prints for this request. The program reads a topology's file again."""
-        asked = self._asked
-        if content_digest(asked.topology) != asked.topology_content:
-            raise library.InputError(
-                f"topology: expected {asked.topology} as it was when this was planned, found it "
-                "changed; plan again"
-            )
-        return library.command([name, *asked.words(), *more])
+    def _report(self, form):
+        return library.report(self._handle, form)
 
     def to_html(self, path: Optional[str] = None) -> str:
         """A self-contained page: timeline, traffic, links, sharding, memory, alternatives. Also
         written to `path` if one is given."""
-        return _written(self._command("plan", "--html", "-"), path)
+        return _written(self._report("html"), path)
 
     def _repr_html_(self) -> str:
         import html

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A request or a plan carried through once: planned, proved, counted, timed, its bytes moved,
+// reported. Command line and C API both work on a Job, so that nothing is planned twice for another
+// report.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/topology/topology.h"
+#include "sim/report/report.h"
+#include "sim/study/run_facts.h"
+#include "sim/study/study.h"
+
+namespace reshard::sim {
+
+// The topology of that name or file ("": the default with enough nodes), checked to have a device
+// for every rank up to `highest`.
+std::shared_ptr<const Topology> topology_for(const std::string& spec, Rank highest);
+
+// What a job is about: a request that is to be planned, or a plan from elsewhere, of any number of
+// tensors.
+struct Subject {
+  std::optional<Request> request;
+  std::shared_ptr<const Plan> plan;  // if set, in place of the request
+  Rank highest_rank() const { return plan ? plan->ranks.back() : request->ranks().back(); }
+};
+
+class Job {
+ public:
+  // Throws what Studies::of throws.
+  Job(const Subject& subject, std::shared_ptr<const Topology> topology, const PlannerRow& planner,
+      const StudyOptions& options);
+
+  const Plan& plan() const { return study_->plan(); }
+  Study& study() const { return *study_; }
+
+  // Names the planner that was asked for (that of a plan from elsewhere is its own) and the cache.
+  RunReport report(bool with_path) const;
+  // The same with PyTorch's estimate and its known defects.
+  RunReport report_beside_torch(bool with_path) const;
+  // Moves the bytes, within the budget, and compares them. A plan from elsewhere cannot be made
+  // again for a smaller tensor: it is moved at full size or not at all.
+  DataReport moved(std::int64_t budget_bytes) const;
+
+ private:
+  bool from_elsewhere_, cold_;
+  Studies studies_;
+  std::shared_ptr<Study> study_;
+};
+
+DataReport not_moved(const Plan& plan, std::string why);
+
+}  // namespace reshard::sim

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/job/trace_job.h"
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "sim/dispatch/values/values.h"
+
+namespace reshard::sim {
+
+namespace {
+
+// Deciding calls compares thousands of candidate redistributions. On more ranks than this, they are
+// timed with the `rule` planner, whose plans are made at once and take longer but rank candidates
+// the same way; the chosen ones are planned like everything else.
+constexpr std::int32_t kRanksPlannedFully = 16;
+
+class TraceJob {
+ public:
+  TraceJob(Trace& trace, std::shared_ptr<const Topology> topology, const PlannerRow& planner,
+           const TraceJobOptions& options)
+      : trace_(trace),
+        planner_(planner),
+        options_(options),
+        studies_(std::move(topology), planner, options.studies) {}
+
+  ReplayReport run() {
+    ReplayReport out;
+    std::shared_ptr<DispatchReport> decided;
+    if (has_operators(trace_) || has_places(trace_)) {
+      decided = dispatched();
+      if (decided->findings.empty() && options_.replay.move_bytes) compute(*decided);
+      out.findings = decided->findings;
+      if (!out.findings.empty()) return out;
+    }
+    out = replay(trace_, studies_, options_.replay);
+    out.dispatch = std::move(decided);
+    return out;
+  }
+
+ private:
+  std::shared_ptr<DispatchReport> dispatched() {
+    const std::shared_ptr<const Topology>& topology = studies_.topology();
+    StudyOptions unlimited = options_.studies;
+    unlimited.memory_limit_bytes.reset();
+    Studies quick(topology, find_planner("rule"), unlimited);
+    Studies measuring(topology, planner_, options_.studies);
+    DispatchOptions dispatch = options_.dispatch;
+    dispatch.devices_per_host = topology->devices() / topology->nodes();
+    dispatch.gpu = gpu_figures(topology->machine());
+    dispatch.time_ps = [&](const Request& request) {
+      bool few = request.source().mesh().size() <= kRanksPlannedFully;
+      return (few ? studies_ : quick).unproved_time_ps(request);
+    };
+    dispatch.trace_ps = [&](const Trace& way) { return time_of(way, measuring); };
+    dispatch.figures = [&](const Request& request) -> MoveFigures {
+      std::shared_ptr<Study> study = studies_.of(request);
+      return {study->time_ps(), study->bound().time_ps(), study->bytes().received_total};
+    };
+    return std::make_shared<DispatchReport>(sim::dispatch(trace_, dispatch));
+  }
+
+  // Without details; the largest number if the trace cannot run.
+  std::int64_t time_of(const Trace& way, Studies& measuring) const {
+    ReplayOptions timing;
+    timing.details = false;
+    timing.implicit_launch_order = options_.replay.implicit_launch_order;
+    timing.communicators = options_.replay.communicators;
+    timing.cold = options_.replay.cold;
+    try {
+      ReplayReport run = replay(way, measuring, timing);
+      if (run.findings.empty()) return run.time_ps;
+    } catch (const InputError&) {  // for instance a memory limit: not a candidate
+    }
+    return std::numeric_limits<std::int64_t>::max();
+  }
+
+  void compute(DispatchReport& report) {
+    std::int64_t effort = values_effort(report);
+    if (effort > kMostValuesEffort) {
+      report.values_left_out =
+          fmt::format("some {:.1e} operations, more than {:.0e}; smaller tensors show the same",
+                      static_cast<double>(effort), static_cast<double>(kMostValuesEffort));
+      return;
+    }
+    auto plan_of = [&](const Request& request) { return studies_.of(request)->shared_plan(); };
+    check_values(trace_, report, plan_of, [&](std::int64_t done, std::int64_t total) {
+      if (options_.replay.progress) options_.replay.progress("computing calls", done, total);
+    });
+  }
+
+  Trace& trace_;
+  const PlannerRow& planner_;
+  const TraceJobOptions& options_;
+  Studies studies_;
+};
+
+}  // namespace
+
+ReplayReport run_trace(Trace& trace, const std::shared_ptr<const Topology>& topology,
+                       const PlannerRow& planner, const TraceJobOptions& options) {
+  return TraceJob(trace, topology, planner, options).run();
+}
+
+}  // namespace reshard::sim

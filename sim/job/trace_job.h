@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A trace carried through once: its operator calls decided and computed, its redistributions
+// planned, proved and moved, everything timed together.
+#pragma once
+
+#include <memory>
+
+#include "core/planners/planner.h"
+#include "core/topology/topology.h"
+#include "sim/dispatch/dispatch.h"
+#include "sim/replay/replay.h"
+#include "sim/study/study.h"
+#include "sim/trace/trace.h"
+
+namespace reshard::sim {
+
+struct TraceJobOptions {
+  StudyOptions studies;
+  // Its functions and figures are filled in by run_trace(). With ReplayOptions::move_bytes the
+  // values of calls are computed, too.
+  DispatchOptions dispatch;
+  ReplayOptions replay;
+};
+
+// Throws what dispatch() and replay() throw. The report has findings and nothing else if a call
+// cannot run, values are wrong, or the trace hangs.
+ReplayReport run_trace(Trace& trace, const std::shared_ptr<const Topology>& topology,
+                       const PlannerRow& planner, const TraceJobOptions& options);
+
+}  // namespace reshard::sim

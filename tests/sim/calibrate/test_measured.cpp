@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
+#include "sim/calibrate/measured_names.h"
 #include "tests/support/measured_tables.h"
 
 namespace reshard::sim {
@@ -93,6 +94,17 @@ TEST_CASE("names of collectives in every spelling") {
   CHECK(collective_named("all_to_all") == CollectiveKind::AllToAll);
   for (const char* name : {"reduce_perf", "broadcast", "alltoallv_perf", "sendrecv", "gather", ""})
     CHECK_FALSE(collective_named(name));
+}
+
+TEST_CASE("a file's collective is in its own name, not in its folders") {
+  for (const char* path : {"/all_gather.txt", "all_gather.txt", "all_reduce/all_gather.txt"}) {
+    CAPTURE(path);
+    const CollectiveName* name = name_of_file(path);
+    REQUIRE(name != nullptr);
+    CHECK(name->kind == CollectiveKind::AllGather);
+  }
+  CHECK(name_of_file("all_reduce/8.txt") == nullptr);
+  CHECK(name_of_file("all_reduce/") == nullptr);
 }
 
 TEST_CASE("wrong texts are refused with their place") {

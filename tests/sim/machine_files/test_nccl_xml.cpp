@@ -215,6 +215,17 @@ TEST_CASE("what is written is read back as the same routes, rates and classes") 
   }
 }
 
+TEST_CASE("more GPUs than one PCI domain has numbers for") {
+  TopologyDescription description = parse_topology(
+      "reshard-topology 1\nname m\ndevices 300\nport pcie 24GB/s\n"
+      "route within via pcie.out pcie.in latency 1us transport pcie class PHB\n",
+      "m");
+  std::string xml = to_nccl_xml(description, 80);
+  CHECK(xml.find("0000:ff:00.0") != std::string::npos);
+  CHECK(xml.find("0001:00:00.0") != std::string::npos);
+  CHECK(difference(description, read_topology(xml, "m.xml").description) == std::nullopt);
+}
+
 TEST_CASE("difference sees rates, classes, caps, what is shared, and no names") {
   const std::string text =
       "reshard-topology 1\nname x\ndevices 4\nport p 10GB/s\nshared s 15GB/s\ngroup a 0-1\ngroup b "

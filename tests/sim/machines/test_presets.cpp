@@ -268,6 +268,22 @@ TEST_CASE("files") {
   CHECK(read_text_file(good.path, 1000) == text + between);
 }
 
+TEST_CASE("what a network adds gets a name that nothing has") {
+  for (const char* line : {"port uplinks-out 9GB/s", "shared uplinks-out 9GB/s",
+                           "fabric uplinks-out 9GB/s", "group uplinks-out 0"}) {
+    CAPTURE(line);
+    ScratchFile file("taken.topo",
+                     std::string("reshard-topology 1\nname m\ndevices 1\ncount nodes\n"
+                                 "shared s 50GB/s\n") +
+                         line +
+                         "\nroute between via source.s destination.s latency 1us "
+                         "transport network\n");
+    CHECK(names(find_topology(file.path + ":2,oversubscription=2"), 0, 1) ==
+          std::vector<std::string>{"node0.s", "node0.uplinks-out-more", "node1.uplinks-in",
+                                   "node1.s"});
+  }
+}
+
 TEST_CASE("the default machine holds all ranks, with as few nodes as can be") {
   CHECK(default_topology(1).name() == "dgx-h100:1");
   CHECK(default_topology(8).name() == "dgx-h100:1");

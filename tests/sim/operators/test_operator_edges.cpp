@@ -114,6 +114,17 @@ TEST_CASE("special functions away from the middle") {
               5.199337582290661});
 }
 
+TEST_CASE("padding may cut a dim to nothing, but no further") {
+  const Array x = Array::of(DType::F32, Shape{2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
+  auto padded = [&](const std::vector<std::int64_t>& by) {
+    return computed("constant_pad_nd", {x}, with({{"pad", list(by)}, {"value", OpValue(9.0)}}));
+  };
+  CHECK(padded({-1, -2}).shape == Shape{2, 0});
+  check_near(padded({-1, -2, 0, -1}), {});
+  check_near(padded({-2, 1}), {3, 9, 6, 9});
+  CHECK_THROWS_WITH(padded({-2, -2}), Catch::Contains("no more is cut than there is"));
+}
+
 TEST_CASE("an equation has a part for every tensor") {
   const Array a = Array::zeros(DType::F32, Shape{2, 2});
   for (const char* equation : {"ab,bc->ac", "ab,bc,cd,de->ae", "ab", "->"})

@@ -272,9 +272,14 @@ Timeline Engine::run() {
   return std::move(timeline_);
 }
 
+thread_local std::int64_t begun = 0;
+
 }  // namespace
 
+std::int64_t runs_begun() { return begun; }
+
 Timeline run(const Workload& workload, const Topology& topology, const EngineOptions& options) {
+  ++begun;
   return Engine(workload, topology, options).run();
 }
 

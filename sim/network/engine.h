@@ -48,6 +48,9 @@ struct OperationRefused : InputError {
 // finish.
 Timeline run(const Workload& workload, const Topology& topology, const EngineOptions& options = {});
 
+// How many runs this thread has begun, for tests that count them.
+std::int64_t runs_begun();
+
 // Time of one plan alone, without recording anything.
 std::int64_t time_of(const Plan& plan, const Topology& topology);
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 
 #include "core/base/integers.h"
 #include "sim/sharing/fair_share.h"
@@ -18,10 +17,9 @@ class FlowObserver {
   virtual void begun(std::int32_t /*flow*/) {}
   // The flow waits because this link on its route is down; none: it shares again.
   virtual void held(std::int32_t /*flow*/, std::optional<ResourceId> /*by*/) {}
-  // New rates apply from now on; `changed` has the resources whose flows may have new rates, some
-  // twice.
+  // New rates apply from now on.
   virtual void solved(std::int64_t /*now_ps*/, const FairShare& /*shares*/,
-                      std::span<const ResourceId> /*changed*/) {}
+                      const FairShare::Changes& /*changes*/) {}
   // The flow stops sharing, or starts again with its remaining work; its path is still available.
   // `excess` is what its rate carries beyond its bytes, in 10^-12 byte, since it ends at a whole
   // picosecond.

@@ -281,8 +281,8 @@ void Flows::share(std::int32_t flow, std::int64_t cap, Int128 work, std::int64_t
 
 void Flows::solve(std::int64_t now_ps) {
   if (!shares_) return;
-  shares_->solve(now_ps, observer_ ? &changed_ : nullptr);
-  if (observer_) observer_->solved(now_ps, *shares_, changed_);
+  shares_->solve(now_ps, observer_ ? &changes_ : nullptr);
+  if (observer_) observer_->solved(now_ps, *shares_, changes_);
 }
 
 void Flows::retire(std::int64_t now_ps, std::vector<std::int32_t>& finished) {

@@ -127,7 +127,9 @@ class Flows {
   IndexVector<ResourceId, ResourceUse> uses_;
   IndexVector<std::size_t, RouteUse> route_uses_;
   IndexVector<ResourceId, std::int64_t> busy_since_ps_;
-  std::vector<ResourceId> path_, changed_;  // reused between calls
+  // Reused between calls.
+  std::vector<ResourceId> path_;
+  FairShare::Changes changes_;
   // State of faults: links that are down, flows that wait for one (with their remaining work in
   // shares_work_), and additions to latencies.
   IndexVector<ResourceId, bool> down_;

@@ -16,17 +16,17 @@ namespace reshard::sim {
 
 // The page of one plan and its run, for `plan` and `simulate`. `kind`: "plan", "simulation".
 // `report` must be that of the study, with its critical path.
-std::string run_page(std::string_view kind, const RunReport& report, const Study& study);
+std::string run_page(std::string_view kind, const RunReport& report, Study& study);
 
 // The parts of run_page, for pages that show more about a run.
 std::string run_title(const RunReport& report);
 std::vector<Fact> run_facts(const RunReport& report);
-void add_run_panels(Page& page, const RunReport& report, const Study& study,
+void add_run_panels(Page& page, const RunReport& report, Study& study,
                     std::string_view timeline_heading);
 
 // The page of a plan that ran on a backend: measured times compared with predicted ones. `median`
 // is the run with index MeasuredTimes::median_run.
-std::string validate_page(const ValidateReport& report, const Study& study, const Timeline& median);
+std::string validate_page(const ValidateReport& report, Study& study, const Timeline& median);
 
 // The page of a replayed trace, with operations in place of a plan's steps. `report` must have no
 // findings, and must have details, critical path and Timeline::work.

@@ -87,9 +87,9 @@ std::vector<Fact> run_facts(const RunReport& report) {
   return out;
 }
 
-void add_run_panels(Page& page, const RunReport& report, const Study& study,
+void add_run_panels(Page& page, const RunReport& report, Study& study,
                     std::string_view timeline_heading) {
-  Timeline timeline = study.flows();
+  const Timeline& timeline = study.flows();
   const Topology& topology = study.topology();
   if (report.time_ps > 0)
     draw_timeline(
@@ -118,7 +118,7 @@ void add_run_panels(Page& page, const RunReport& report, const Study& study,
   list_steps(page, report);
 }
 
-std::string run_page(std::string_view kind, const RunReport& report, const Study& study) {
+std::string run_page(std::string_view kind, const RunReport& report, Study& study) {
   Page page(kind, run_title(report));
   draw_figures(page.header(), figures_of(report));
   draw_facts(page.header(), run_facts(report));
@@ -145,8 +145,7 @@ std::vector<Figure> figures_of(const ValidateReport& report) {
 
 }  // namespace
 
-std::string validate_page(const ValidateReport& report, const Study& study,
-                          const Timeline& median) {
+std::string validate_page(const ValidateReport& report, Study& study, const Timeline& median) {
   const RunReport& predicted = report.predicted;
   Page page("validation", run_title(predicted));
   draw_figures(page.header(), figures_of(report));

@@ -12,8 +12,7 @@
 #include "sim/network/engine.h"
 #include "sim/replay/deadlock.h"
 #include "sim/replay/operation_bound.h"
-#include "sim/study/critical_path.h"
-#include "sim/study/link_rates.h"
+#include "sim/study/recorded_run.h"
 
 namespace reshard::sim {
 namespace {
@@ -169,15 +168,13 @@ class Replay {
 
   void time() {
     progress("timing", 0, 1);
-    LinkRates rates(options_.work ? topology_.resource_count() : 0);
     try {
-      report_.timeline = sim::run(report_.workload, topology_,
-                                  {.record_flows = true,
-                                   .carriers = {nullptr, carriers_},
-                                   .order = order_.get(),
-                                   .faults = faults_,
-                                   .observer = options_.work ? &rates : nullptr});
-      report_.timeline.work = rates.take();
+      RecordedRun run = record(
+          report_.workload, topology_,
+          {.spans = true, .path = options_.critical_path, .flows = true, .work = options_.work},
+          {.carriers = {nullptr, carriers_}, .order = order_.get(), .faults = faults_});
+      report_.timeline = std::move(run.timeline);
+      if (options_.critical_path) report_.path = path_facts(run.path, topology_);
       if (!report_.communicators.empty())
         CommunicatorStudy::tell(report_.communicators.front(), report_.workload, *order_,
                                 report_.timeline);
@@ -189,10 +186,6 @@ class Replay {
                                           .order = order_.get(),
                                           .faults = faults_})
                                     .end_ps;
-      if (options_.critical_path)
-        report_.path = path_facts(
-            critical_path(report_.workload, topology_, {nullptr, carriers_}, order_.get(), faults_),
-            topology_);
       if (has_faults(trace_)) run_without_faults();
       look_for_orders();
     } catch (const TransferStopped& stopped) {

@@ -9,6 +9,14 @@
 
 namespace reshard::sim {
 
+namespace {
+
+void append(const std::vector<ResourceId>& more, std::vector<ResourceId>& to) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
 FairShare::FairShare(const std::vector<std::int64_t>& capacities, std::size_t max_hops)
     : stride_(max_hops) {
   RESHARD_CHECK(max_hops >= 1, fmt::format("{} hops", max_hops));
@@ -141,15 +149,19 @@ bool FairShare::take_alone(std::int32_t flow, std::int64_t now_ps) {
   }
   for (ResourceId hop : path(flow)) {
     rest_[hop] -= static_cast<std::uint64_t>(rate);
-    if (changed_) changed_->push_back(hop);
+    if (changes_) changes_->resources.push_back(hop);
   }
+  if (changes_) changes_->relimited.push_back(flow);
   groups_.set_alone(flow, rate, now_ps);
   return true;
 }
 
-void FairShare::solve(std::int64_t now_ps, std::vector<ResourceId>* changed) {
-  changed_ = changed;
-  if (changed) changed->clear();
+void FairShare::solve(std::int64_t now_ps, Changes* changes) {
+  changes_ = changes;
+  if (changes) {
+    changes->resources.clear();
+    changes->relimited.clear();
+  }
   next_epoch();
   for (std::int32_t flow : new_) {
     if (take_alone(flow, now_ps)) continue;
@@ -177,7 +189,7 @@ void FairShare::solve_parts(std::int64_t now_ps) {
     collect(root, now_ps);
     if (2 * part_.size() >= resources_.size()) whole_ = kWhole;
     fill(now_ps);
-    if (changed_) changed_->insert(changed_->end(), part_.begin(), part_.end());
+    if (changes_) append(part_, changes_->resources);
   }
 }
 
@@ -187,7 +199,7 @@ void FairShare::solve_all(std::int64_t now_ps) {
     return;
   collect_all(now_ps);
   fill_again(now_ps);
-  if (changed_) changed_->insert(changed_->end(), part_.begin(), part_.end());
+  if (changes_) append(part_, changes_->resources);
 }
 
 // ---- which flows are rated again

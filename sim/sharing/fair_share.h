@@ -66,9 +66,14 @@ class FairShare {
   void remove(std::int32_t flow, std::int64_t now_ps);
   // Sets the capacity, at least 1, of a resource that no flow crosses.
   void set_capacity(ResourceId resource, std::int64_t capacity);
-  // Brings all rates and finish times up to date. Fills `changed` with the resources whose flows
-  // may have new rates; a resource may occur twice.
-  void solve(std::int64_t now_ps, std::vector<ResourceId>* changed = nullptr);
+  // What a solution changed: the resources whose flows may have new rates, and the flows whose
+  // limit() may have changed. Both may occur twice.
+  struct Changes {
+    std::vector<ResourceId> resources;
+    std::vector<std::int32_t> relimited;
+  };
+  // Brings all rates and finish times up to date.
+  void solve(std::int64_t now_ps, Changes* changes = nullptr);
 
   std::int64_t rate(std::int32_t flow) const { return groups_.rate(flow); }
   std::int64_t next_finish_ps() { return groups_.next_finish_ps(); }
@@ -198,8 +203,8 @@ class FairShare {
   std::vector<ResourceId> touched_;
   std::int64_t keep_below_ = kNoCap;
   std::int32_t epoch_ = 0;
-  std::vector<ResourceId>* changed_ = nullptr;  // of the current solution; null if not asked for
-  std::int64_t capped_ = 0;                     // flows that a cap can bind
+  Changes* changes_ = nullptr;  // of the current solution; null if not asked for
+  std::int64_t capped_ = 0;     // flows that a cap can bind
   // The most flows that ever crossed one resource, and the largest share that fits 64 bits when
   // multiplied by that number.
   std::int32_t most_flows_ = 1;

@@ -41,6 +41,7 @@ bool FairShare::give_cap(std::int32_t flow, std::int64_t now_ps) {
   if (groups_.group_of(flow) >= 0)
     for_each_hop(flow, [&](ResourceId hop) { ++resources_[hop].outsiders; });
   leave(flow, now_ps);
+  if (changes_) changes_->relimited.push_back(flow);
   groups_.set_alone(flow, cap, now_ps);
   for_each_hop(flow, [&](ResourceId hop) { give(hop, cap); });
   return true;
@@ -94,6 +95,7 @@ bool FairShare::give_all(ResourceId bottleneck, std::int64_t now_ps) {
     if (groups_.group_of(flow) < 0)
       for_each_hop(flow, [&](ResourceId hop) { --resources_[hop].outsiders; });
     join(flow, group, now_ps);
+    if (changes_) changes_->relimited.push_back(flow);
   }
   give(members_[group], share);
   filled_.push_back(bottleneck);

@@ -4,17 +4,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/base/ids.h"
 #include "core/topology/topology.h"
-#include "core/traffic/workload.h"
-#include "sim/network/carrier.h"
-#include "sim/network/fault.h"
-#include "sim/network/order.h"
+#include "sim/network/wait_log.h"
+#include "sim/study/limit_log.h"
 
 namespace reshard::sim {
 
@@ -43,13 +40,8 @@ struct PathPart {
 // "node0.gpu3.nvlink.out", "latency", "launch", "cap", "protocol", "compute".
 std::string cause_text(const PathPart& part, const Topology& topology);
 
-// The parts in order of time, without gaps: the first starts at 0, the last ends with the run, none
-// is empty, and neighbours differ in more than time. Simulates the run twice, because the limits of
-// a chain can be recorded only once the chain is known. None if the run has more than
-// WaitLog::kMaxWaits waits. Throws what run() throws.
-std::optional<std::vector<PathPart>> critical_path(const Workload& workload,
-                                                   const Topology& topology, Carriers carriers = {},
-                                                   const Order* order = nullptr,
-                                                   std::span<const Fault> faults = {});
+// The chain of waits of a run, each cut into what it consists of. `limits` of the same run.
+std::vector<PathPart> path_of(std::span<const Wait> chain, const LimitLog& limits,
+                              const Topology& topology);
 
 }  // namespace reshard::sim

@@ -39,8 +39,8 @@ void LinkRates::change(Link& link, std::int64_t now_ps, std::int64_t rate, Int12
 }
 
 void LinkRates::solved(std::int64_t now_ps, const FairShare& shares,
-                       std::span<const ResourceId> changed) {
-  for (ResourceId link : changed)
+                       const FairShare::Changes& changes) {
+  for (ResourceId link : changes.resources)
     if (shares.used(link) != links_[link].rate) change(links_[link], now_ps, shares.used(link), 0);
 }
 

@@ -30,7 +30,7 @@ class LinkRates : public FlowObserver {
   std::vector<std::vector<WorkDone>> take();
 
   void solved(std::int64_t now_ps, const FairShare& shares,
-              std::span<const ResourceId> changed) override;
+              const FairShare::Changes& changes) override;
   void finished(std::int64_t now_ps, const FairShare& shares, std::int32_t flow,
                 Int128 excess) override;
 

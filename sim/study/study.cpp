@@ -10,9 +10,7 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/traffic/workload.h"
-#include "sim/network/engine.h"
-#include "sim/study/critical_path.h"
-#include "sim/study/link_rates.h"
+#include "sim/study/recorded_run.h"
 
 namespace reshard::sim {
 
@@ -29,21 +27,16 @@ std::shared_ptr<const Carriage> links_alone(std::shared_ptr<const Topology> topo
 
 }  // namespace
 
-PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded, std::int64_t limit_ps,
-                 Carrier* carrier) {
-  // The workload borrows the plan: a shared_ptr that owns nothing.
+RecordedRun run_of(const Plan& plan, const Topology& topology, const Recording& what,
+                   std::int64_t limit_ps, Carrier* carrier) {
+  // The workload only borrows the plan.
   Workload workload =
       workload_of(std::shared_ptr<const Plan>(std::shared_ptr<const Plan>(), &plan));
-  Timeline timeline;
   try {
-    timeline = run(workload, topology,
-                   {.record_spans = recorded, .limit_ps = limit_ps, .carriers = {carrier}});
+    return record(workload, topology, what, {.limit_ps = limit_ps, .carriers = {carrier}});
   } catch (const InputError& error) {
     throw error.in(fmt::format("the time of {}'s plan", plan.planner));
   }
-  std::int64_t time_ps = timeline.end_ps;
-  if (!recorded) return time_ps;
-  return {time_ps, std::make_shared<const Timeline>(std::move(timeline))};
 }
 
 Study::Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> topology,
@@ -53,41 +46,43 @@ Study::Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> t
       transport_(transport || !topology_ ? std::move(transport) : links_alone(topology_)),
       proof_(prove(*plan_)),
       bytes_(found.bytes ? *std::move(found.bytes) : count_bytes(*plan_)),
-      timing_(std::move(found.timing)) {}
+      time_ps_(found.timing ? std::optional(found.timing->time_ps) : std::nullopt) {}
 
 std::int64_t Study::padding_total() const {
   return std::accumulate(proof_.padding_bytes.begin(), proof_.padding_bytes.end(), std::int64_t{0});
 }
 
 std::int64_t Study::time_ps() {
-  if (!timing_) {
-    timing_ = timed(*plan_, *topology_, false, kNoTimeLimit, transport_->carrier());
+  if (!time_ps_) {
+    time_ps_ = run_of(*plan_, *topology_, {}, kNoTimeLimit, transport_->carrier()).timeline.end_ps;
     check_time();
   }
-  return timing_->time_ps;
+  return *time_ps_;
 }
 
-const Timeline& Study::timeline() {
-  if (!timing_ || !timing_->timeline) {
-    timing_ = timed(*plan_, *topology_, true, kNoTimeLimit, transport_->carrier());
-    check_time();
-  }
-  return *timing_->timeline;
+const RecordedRun& Study::recorded(Recording what) {
+  for (const KnownRun& known : runs_)
+    if (known.what.covers(what)) return *known.run;
+  what = what.with(wanted_);
+  runs_.push_back({what, std::make_shared<const RecordedRun>(run_of(
+                             *plan_, *topology_, what, kNoTimeLimit, transport_->carrier()))});
+  const RecordedRun& out = *runs_.back().run;
+  time_ps_ = out.timeline.end_ps;
+  check_time();
+  return out;
 }
 
-Timeline Study::flows() const {
-  LinkRates rates(topology_->resource_count());
-  Timeline timeline =
-      run(workload_of(plan_), *topology_,
-          {.record_flows = true, .carriers = {transport_->carrier()}, .observer = &rates});
-  timeline.work = rates.take();
-  return timeline;
+const Timeline& Study::timeline() { return recorded({.spans = true}).timeline; }
+
+const Timeline& Study::flows() {
+  return recorded({.spans = true, .flows = true, .work = true}).timeline;
 }
 
 std::int64_t Study::ideal_time_ps() {
   if (transport() == TransportKind::Ideal) return time_ps();
   if (!ideal_time_ps_)
-    ideal_time_ps_ = timed(*plan_, *topology_, false, kNoTimeLimit, transport_->ideal()).time_ps;
+    ideal_time_ps_ =
+        run_of(*plan_, *topology_, {}, kNoTimeLimit, transport_->ideal()).timeline.end_ps;
   return *ideal_time_ps_;
 }
 
@@ -96,9 +91,7 @@ CommunicatorUse Study::first_use() const {
 }
 
 const PathFacts& Study::critical_path() {
-  if (!path_)
-    path_ = path_facts(sim::critical_path(workload_of(plan_), *topology_, {transport_->carrier()}),
-                       *topology_);
+  if (!path_) path_ = path_facts(recorded({.path = true}).path, *topology_);
   return *path_;
 }
 
@@ -113,9 +106,9 @@ void Study::set_bound(const Bound& bound) {
 }
 
 void Study::check_time() const {
-  RESHARD_CHECK(!timing_ || !bound_ || timing_->time_ps >= bound_->time_ps(),
+  RESHARD_CHECK(!time_ps_ || !bound_ || *time_ps_ >= bound_->time_ps(),
                 requests_text(*plan_) + " by " + plan_->planner + " takes " +
-                    duration_text(timing_->time_ps) + ", less than its bound " +
+                    duration_text(*time_ps_) + ", less than its bound " +
                     duration_text(bound_->time_ps()));
 }
 
@@ -132,7 +125,8 @@ Study Study::on(std::shared_ptr<const Topology> topology) const {
   out.transport_ = std::make_shared<const Carriage>(out.topology_, TransportOptions{});
   out.ideal_time_ps_.reset();
   out.path_.reset();
-  out.timing_.reset();
+  out.time_ps_.reset();
+  out.runs_.clear();
   out.bound_.reset();
   return out;
 }
@@ -206,12 +200,20 @@ Studies::Planned Studies::planned(const PlannerRow& planner, const Request& requ
   PlannerInput input;
   input.topology = topology_.get();
   input.memory_limit_bytes = options_.memory_limit_bytes;
-  bool recorded = options_.record_timelines && request.ranks().size() <= kMaxRanksRecorded;
-  input.plan_time = [&](const Plan& plan, const Topology& topology, std::int64_t limit_ps) {
+  const Recording what =
+      request.ranks().size() <= kMaxRanksRecorded ? options_.record : Recording{};
+  // Planners keep timelines; the runs that these are of are found again by them.
+  std::vector<std::weak_ptr<const RecordedRun>> runs;
+  input.plan_time = [&](const Plan& plan, const Topology& topology,
+                        std::int64_t limit_ps) -> PlanTiming {
     begin("timing");
-    PlanTiming timing = timed(plan, topology, recorded, limit_ps, transport->carrier());
+    auto run = std::make_shared<const RecordedRun>(
+        run_of(plan, topology, what, limit_ps, transport->carrier()));
     begin("planning");
-    return timing;
+    std::int64_t time_ps = run->timeline.end_ps;
+    if (!what.spans) return time_ps;
+    runs.push_back(run);
+    return {time_ps, {run, &run->timeline}};
   };
   input.steps_in_turn = transport->carrier() != nullptr && transport->carrier()->in_turn();
   if (options_.cold)
@@ -222,6 +224,10 @@ Studies::Planned Studies::planned(const PlannerRow& planner, const Request& requ
   input.found = &out.found;
   begin("planning");
   out.plan = std::make_shared<const Plan>(make_plan(planner, request, input));
+  if (out.found.timing && out.found.timing->timeline)
+    for (const std::weak_ptr<const RecordedRun>& kept : runs)
+      if (auto run = kept.lock(); run && &run->timeline == out.found.timing->timeline.get())
+        out.run = run;
   return out;
 }
 
@@ -231,13 +237,15 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& r
   begin("proving");
   auto study = proved(planner, std::move(is.plan), topology_, std::move(is.found), transport);
   if (options_.explain) study->set_explanation(std::move(is.explanation));
+  study->expect(options_.record);
+  if (is.run) study->runs_.push_back({options_.record, std::move(is.run)});
   return study;
 }
 
 std::int64_t Studies::unproved_time_ps(const Request& request) const {
   Planned is = planned(planner_, request, transport());
   if (is.found.timing) return is.found.timing->time_ps;
-  return timed(*is.plan, *topology_, false, kNoTimeLimit, transport()->carrier()).time_ps;
+  return run_of(*is.plan, *topology_, {}, kNoTimeLimit, transport()->carrier()).timeline.end_ps;
 }
 
 std::shared_ptr<Study> Studies::of(const Request& request, std::optional<TransportKind> transport) {
@@ -251,7 +259,9 @@ std::shared_ptr<Study> Studies::of(std::shared_ptr<const Plan> plan) const {
   PlanFindings found{count_bytes(*plan), {}};
   if (options_.memory_limit_bytes)
     require_memory("the plan", found.bytes->peak_max, *options_.memory_limit_bytes);
-  return std::make_shared<Study>(std::move(plan), topology_, std::move(found), transport());
+  auto study = std::make_shared<Study>(std::move(plan), topology_, std::move(found), transport());
+  study->expect(options_.record);
+  return study;
 }
 
 std::shared_ptr<const Plan> Studies::like(const Plan& plan, const Request& smaller) const {

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "core/base/digest.h"
 #include "core/bounds/bounds.h"
@@ -23,11 +24,14 @@
 #include "core/proof/proof.h"
 #include "core/topology/topology.h"
 #include "core/traffic/accounting.h"
+#include "sim/study/recording.h"
 #include "sim/study/run_facts.h"
 #include "sim/transport/communicators.h"
 #include "sim/transport/transport.h"
 
 namespace reshard::sim {
+
+struct RecordedRun;  // sim/study/recorded_run.h
 
 // Everything known about one plan on one topology, each fact computed once: proof and bytes on
 // construction, the rest on first use. Later callers, including later users of a cached study, get
@@ -51,14 +55,15 @@ class Study {
   // time is below the bound: then the engine or the bound is wrong.
   std::int64_t time_ps();
   const Timeline& timeline();  // with spans
-  // The same with Timeline::flows and Timeline::work, which takes longer; computed on every call.
-  Timeline flows() const;
+  const Timeline& flows();     // with spans, Timeline::flows and Timeline::work
   // The time with links alone, without software costs.
   std::int64_t ideal_time_ps();
   TransportKind transport() const { return transport_->kind(); }
   const PathFacts& critical_path();
   const Bound& bound();
   void set_bound(const Bound& bound);  // if already known: all plans of a request share it
+  // What will be asked for: the engine then runs once for all of it.
+  void expect(const Recording& wanted) { wanted_ = wanted; }
 
   // The cost of creating its communicators and connecting its peers, under the default policy
   // (eager).
@@ -74,6 +79,12 @@ class Study {
   Study on(std::shared_ptr<const Topology> topology) const;
 
  private:
+  friend class Studies;
+  struct KnownRun {
+    Recording what;
+    std::shared_ptr<const RecordedRun> run;
+  };
+  const RecordedRun& recorded(Recording what);
   void check_time() const;
 
   std::shared_ptr<const Plan> plan_;
@@ -81,17 +92,19 @@ class Study {
   std::shared_ptr<const Carriage> transport_;  // null without a topology
   ProofResult proof_;
   PlanBytes bytes_;
-  std::optional<PlanTiming> timing_;
+  std::optional<std::int64_t> time_ps_;
+  Recording wanted_;
+  std::vector<KnownRun> runs_;  // none is dropped: references to timelines stay valid
   std::optional<std::int64_t> ideal_time_ps_;
   std::optional<PathFacts> path_;
   std::optional<Bound> bound_;
   std::optional<Explanation> explanation_;
 };
 
-// Time of one plan alone; with its timeline if `recorded`. A run that exceeds `limit_ps` stops
-// early, and its time is then some value above the limit. Without a carrier only links take time.
-PlanTiming timed(const Plan& plan, const Topology& topology, bool recorded,
-                 std::int64_t limit_ps = kNoTimeLimit, Carrier* carrier = nullptr);
+// One plan alone. A run that exceeds `limit_ps` stops early, and its time is then some value above
+// the limit. Without a carrier only links take time.
+RecordedRun run_of(const Plan& plan, const Topology& topology, const Recording& what = {},
+                   std::int64_t limit_ps = kNoTimeLimit, Carrier* carrier = nullptr);
 
 struct StudyKey {
   Digest request, topology;
@@ -149,9 +162,9 @@ using OnStage = std::function<void(std::string_view)>;
 struct StudyOptions {
   std::optional<std::int64_t> memory_limit_bytes = {};  // per rank, for every plan
   std::int64_t cache_capacity = 0;
-  bool explain = false;           // studies keep the planners' reasons
-  bool record_timelines = false;  // Study::timeline() will be called: planners that time plans
-                                  // record their timelines
+  bool explain = false;  // studies keep the planners' reasons
+  // What studies will be asked for: planners that time plans record it while they do.
+  Recording record = {};
   TransportOptions transport = {};
   bool cold = false;  // `auto` adds the cost of first use (Study::first_use()) when it chooses
   OnStage on_stage = {};
@@ -185,6 +198,7 @@ class Studies {
   struct Planned {
     std::shared_ptr<const Plan> plan = {};
     PlanFindings found = {};
+    std::shared_ptr<const RecordedRun> run = {};  // that found the time, if it was recorded
     Explanation explanation = {};
   };
   void begin(std::string_view stage) const {

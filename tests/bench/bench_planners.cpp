@@ -10,6 +10,7 @@
 
 #include "core/planners/planner.h"
 #include "sim/machines/presets.h"
+#include "sim/study/recorded_run.h"
 #include "sim/study/study.h"
 
 namespace {
@@ -92,7 +93,7 @@ void all_pairs(benchmark::State& state, const char* planner, std::vector<std::in
   PlannerInput input;
   input.topology = &topology;
   input.plan_time = [](const Plan& plan, const Topology& on, std::int64_t limit_ps) {
-    return sim::timed(plan, on, false, limit_ps);
+    return sim::run_of(plan, on, {}, limit_ps).timeline.end_ps;
   };
   std::vector<Request> requests;
   const char* const placements[] = {"R", "S(0)", "S(1)", "S(2)"};

@@ -126,7 +126,8 @@ int32_t reshard_plan_create(const reshard_request* request, const reshard_topolo
     sim::StudyOptions wanted;
     if (chosen.memory_limit_bytes > 0) wanted.memory_limit_bytes = chosen.memory_limit_bytes;
     // So that reports need not plan again.
-    wanted.explain = wanted.record_timelines = true;
+    wanted.explain = true;
+    wanted.record = {.spans = true, .path = true};
     wanted.cache_capacity = kCacheCapacity;
     *plan = new reshard_plan(std::make_unique<sim::Job>(
         sim::Subject{asked, nullptr}, topology_of(topology, asked.ranks().back()),

@@ -6,6 +6,7 @@
 #include "core/base/units.h"
 #include "sim/network/engine.h"
 #include "sim/study/critical_path.h"
+#include "sim/study/recorded_run.h"
 #include "tests/sim/network/networks.h"
 
 using namespace reshard;
@@ -141,7 +142,7 @@ TEST_CASE("the critical path knows when a slowed compute ends") {
   Workload w;
   w.operations = {compute(0, 10'000), message(0, 1, 8, 1), compute(0, 1'000)};
   By by(Mover::Kernels);
-  auto path = sim::critical_path(w, machine(), {&by, {}});
+  auto path = sim::record(w, machine(), {.path = true}, {.carriers = {&by, {}}}).path;
   REQUIRE(path);
   REQUIRE(path->size() == 2);
   CHECK((*path)[0].end_ps == 15'000);

@@ -115,7 +115,7 @@ TEST_CASE("special functions away from the middle") {
 }
 
 TEST_CASE("padding may cut a dim to nothing, but no further") {
-  const Array x = Array::of(DType::F32, Shape{2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6});
+  const Array x = Array::of(DType::F32, Shape{2, 3}, std::vector<double>{1, 2, 3, 4, 5, 6});
   auto padded = [&](const std::vector<std::int64_t>& by) {
     return computed("constant_pad_nd", {x}, with({{"pad", list(by)}, {"value", OpValue(9.0)}}));
   };

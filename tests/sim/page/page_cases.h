@@ -26,7 +26,8 @@ struct StudiedRun {
 inline StudiedRun studied(const Request& request, std::string_view topology,
                           std::string_view planner = "auto") {
   StudyOptions options;
-  options.explain = options.record_timelines = true;
+  options.explain = true;
+  options.record.spans = true;
   Studies studies(std::make_shared<const Topology>(find_topology(topology)), find_planner(planner),
                   options);
   std::shared_ptr<Study> study = studies.of(request);

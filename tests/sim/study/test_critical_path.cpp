@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/study/critical_path.h"
+#include "sim/study/recorded_run.h"
 #include "tests/sim/network/networks.h"
 
 using namespace reshard;
@@ -18,10 +19,11 @@ using Lines = std::vector<std::string>;
 // "operation step cause start end" of every part.
 Lines path_of(const Workload& workload, const Topology& topology, sim::Carrier* carrier = nullptr,
               const std::vector<sim::Fault>& faults = {}) {
-  auto path = sim::critical_path(workload, topology, {carrier}, nullptr, faults);
-  REQUIRE(path.has_value());
+  const sim::RecordedRun run =
+      sim::record(workload, topology, {.path = true}, {.carriers = {carrier}, .faults = faults});
+  REQUIRE(run.path.has_value());
   Lines out;
-  for (const sim::PathPart& part : *path)
+  for (const sim::PathPart& part : *run.path)
     out.push_back(fmt::format("{} {} {} {} {}", to_index(part.op), part.step,
                               sim::cause_text(part, topology), part.start_ps, part.end_ps));
   return out;

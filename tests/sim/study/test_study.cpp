@@ -8,6 +8,7 @@
 #include "core/traffic/workload.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
+#include "sim/study/recorded_run.h"
 #include "sim/study/study.h"
 #include "tests/core/planners/planner_cases.h"
 
@@ -122,12 +123,12 @@ TEST_CASE("a study's time, timeline and bound are those of engine and bounds, fo
   std::shared_ptr<const Topology> topology = machine();
   Request request = request_on("4x4", "32,32", "S0,S1", "S1,S0");
   for (bool recorded : {false, true}) {
-    Studies studies(topology, find_planner("auto"), {.record_timelines = recorded});
+    Studies studies(topology, find_planner("auto"), {.record = {.spans = recorded}});
     std::shared_ptr<Study> study = studies.of(request);
     Carrier* carrier = studies.transport()->carrier();
     CHECK(study->transport() == TransportKind::Nccl);
     CHECK(study->time_ps() ==
-          timed(study->plan(), *topology, false, kNoTimeLimit, carrier).time_ps);
+          run_of(study->plan(), *topology, {}, kNoTimeLimit, carrier).timeline.end_ps);
     CHECK(study->bound().time_ps() == bound_of(request, *topology).time_ps());
     CHECK(study->bytes().peak_max == count_bytes(study->plan()).peak_max);
     Timeline again = run(workload_of(study->shared_plan()), *topology,
@@ -151,24 +152,59 @@ TEST_CASE("a request has one study per transport, and gets it again") {
   CHECK((studies.cache_statistics().hits == 2 && studies.cache_statistics().misses == 2));
 }
 
-TEST_CASE("what auto timed and counted is not timed and counted again") {
+TEST_CASE("what auto counted is not counted again") {
   std::shared_ptr<const Topology> topology = machine();
   PlanFindings found;
   PlannerInput input;
   input.topology = topology.get();
   input.found = &found;
-  input.plan_time = [&](const Plan& plan, const Topology& on, std::int64_t limit_ps) {
-    return timed(plan, on, true, limit_ps);
+  input.plan_time = [](const Plan& plan, const Topology& on, std::int64_t limit_ps) {
+    return run_of(plan, on, {}, limit_ps).timeline.end_ps;
   };
   Plan plan = plan_auto(request_on("4x4", "32,32", "S0,S1", "S1,S0"), input);
   REQUIRE(found.timing);
   CHECK(found.timing->time_ps == time_of(plan, *topology));
-  std::shared_ptr<const Timeline> recorded = found.timing->timeline;
-  REQUIRE(recorded);
   REQUIRE(found.bytes);
   CHECK(found.bytes->received_per_step == count_bytes(plan).received_per_step);
-  Study study(std::make_shared<const Plan>(std::move(plan)), topology, std::move(found));
-  CHECK(&study.timeline() == recorded.get());
+}
+
+TEST_CASE("the engine runs once for all that is recorded, and once for the time by links alone") {
+  struct Facts {
+    std::vector<Span> spans;
+    std::vector<FlowSpan> flows;
+    std::vector<PathFacts::PathSpan> path;
+  };
+  const Recording all{.spans = true, .path = true, .flows = true, .work = true};
+  for (const char* planner : {"auto", "p2p"})
+    for (TransportKind kind : {TransportKind::Nccl, TransportKind::Ideal}) {
+      CAPTURE(planner, text(kind));
+      Request request = request_on("4x4", "64,96", "S0,S1", "S1,S0");
+      auto studies = [&](const Recording& record) {
+        return Studies(machine(), find_planner(planner),
+                       {.record = record, .transport = {kind, {}}});
+      };
+      Studies expected = studies(all), unexpected = studies({});
+      std::shared_ptr<Study> one = expected.of(request), other = unexpected.of(request);
+      auto asked = [](Study& study) {
+        return Facts{study.timeline().spans, study.flows().flows, study.critical_path().parts};
+      };
+      std::int64_t before = runs_begun();
+      Facts once = asked(*one);
+      one->time_ps();
+      one->ideal_time_ps();
+      // `auto` recorded the plan while it timed it.
+      CHECK(runs_begun() - before ==
+            (planner == std::string("auto") ? 0 : 1) + (kind == TransportKind::Ideal ? 0 : 1));
+      // What was not expected is run for, and is the same.
+      before = runs_begun();
+      Facts again = asked(*other);
+      CHECK(runs_begun() - before == 3);
+      CHECK(once.spans == again.spans);
+      CHECK(once.flows == again.flows);
+      CHECK(one->flows().work.size() == other->flows().work.size());
+      CHECK(once.path.size() == again.path.size());
+      CHECK(one->time_ps() == other->time_ps());
+    }
 }
 
 TEST_CASE("a time for comparing is the study's, and leaves nothing in the cache") {
@@ -185,10 +221,10 @@ TEST_CASE("a plan is timed no further than a limit") {
   std::shared_ptr<const Topology> topology = machine();
   Plan plan = plan_rule(request_on("4x4", "32,32", "S0,S1", "S1,S0"), {});
   std::int64_t whole = time_of(plan, *topology);
-  CHECK(timed(plan, *topology, false, whole).time_ps == whole);
-  CHECK(timed(plan, *topology, false, whole - 1).time_ps == whole);
+  CHECK(run_of(plan, *topology, {}, whole).timeline.end_ps == whole);
+  CHECK(run_of(plan, *topology, {}, whole - 1).timeline.end_ps == whole);
   // No further than to the end of its first step.
-  std::int64_t cut = timed(plan, *topology, false, 1).time_ps;
+  std::int64_t cut = run_of(plan, *topology, {}, 1).timeline.end_ps;
   CHECK((cut > 1 && cut < whole));
 }
 
@@ -225,7 +261,7 @@ TEST_CASE("a study elsewhere keeps what the topology does not change") {
   CHECK(there.transport() == TransportKind::Nccl);
   Carriage carriage(other, {});
   CHECK(there.time_ps() ==
-        timed(here.plan(), *other, false, kNoTimeLimit, carriage.carrier()).time_ps);
+        run_of(here.plan(), *other, {}, kNoTimeLimit, carriage.carrier()).timeline.end_ps);
   // By links alone it was another study.
   Study links(here.shared_plan(), topology);
   CHECK(links.transport() == TransportKind::Ideal);

@@ -15,6 +15,7 @@
 #include "sim/network/engine.h"
 #include "sim/study/critical_path.h"
 #include "sim/study/link_rates.h"
+#include "sim/study/recorded_run.h"
 #include "sim/study/study.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"
@@ -38,7 +39,7 @@ Observed observed(const Plan& plan, const Topology& topology, Carrier* carrier) 
   out.timeline =
       run(workload, topology,
           {.record_flows = true, .carriers = {carrier}, .waits = &waits, .observer = &out.rates});
-  out.path = critical_path(workload, topology, {carrier}).value();
+  out.path = record(workload, topology, {.path = true}, {.carriers = {carrier}}).path.value();
   Timeline alone = run(workload, topology, {.record_flows = true, .carriers = {carrier}});
   CHECK(alone.end_ps == out.timeline.end_ps);
   CHECK(alone.spans == out.timeline.spans);

@@ -34,7 +34,7 @@ struct PlanOptions {
 };
 
 void write_page(OutputFiles& written, const std::string& file, std::string_view kind,
-                const sim::RunReport& report, const sim::Study& study) {
+                const sim::RunReport& report, sim::Study& study) {
   written.write(file, "--html",
                 [&](std::ostream& out) { out << sim::run_page(kind, report, study); });
 }
@@ -53,7 +53,12 @@ void run_plan(const PlanOptions& options) {
   sim::Subject subject = subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.explain = options.explain || options.output.json || has_page;
-  wanted.record_timelines = options.emit == "report";
+  if (options.emit == "report")
+    wanted.record = {
+        .spans = true,
+        .path = options.output.json || options.output.verbose || options.explain || has_page,
+        .flows = has_page,
+        .work = has_page};
   Progress progress;
   wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
   sim::Job job = job_of(subject, options.machine, wanted);
@@ -80,8 +85,7 @@ void run_plan(const PlanOptions& options) {
   }
 
   progress.stage("timing");
-  sim::RunReport report = job.report_beside_torch(options.output.json || options.output.verbose ||
-                                                  options.explain || has_page);
+  sim::RunReport report = job.report_beside_torch(wanted.record.path);
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
   OutputFiles written;
@@ -109,15 +113,18 @@ void run_simulate(const SimulateOptions& options) {
   std::int64_t budget = data_budget_of(options.data);
   sim::Subject subject = subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
-  wanted.record_timelines = true;
-  wanted.explain = !html.empty();
+  bool has_page = !html.empty(), has_timeline = has_page || !perfetto.empty();
+  wanted.record = {.spans = true,
+                   .path = options.output.json || options.output.verbose || has_page,
+                   .flows = has_timeline,
+                   .work = has_timeline};
+  wanted.explain = has_page;
   Progress progress;
   wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
   sim::Job job = job_of(subject, options.machine, wanted);
 
   progress.stage("timing");
-  sim::RunReport report =
-      job.report(options.output.json || options.output.verbose || !html.empty());
+  sim::RunReport report = job.report(wanted.record.path);
   if (options.data.how == "full") {
     progress.stage("moving and comparing bytes");
     report.data = job.moved(budget);

@@ -93,7 +93,7 @@ sim::LostTime lost_time(const SweepOptions& options,
                         const std::shared_ptr<const Topology>& topology, const Request& request,
                         const CutSets& sets, const std::string& planner) {
   sim::StudyOptions wanted = study_options(options.machine);
-  wanted.record_timelines = true;
+  wanted.record.spans = true;
   sim::Studies studies(topology, find_planner(planner), wanted);
   std::shared_ptr<sim::Study> study = studies.of(request);
   return sim::lost_time(study->timeline(), sets, demand_of(request, sets),

@@ -80,7 +80,9 @@ std::string plan_all(const ValidateOptions& options, Processes& processes, Setup
   sim::Subject subject =
       options.subject ? *options.subject : subject_of(options.request, options.machine);
   sim::StudyOptions wanted = study_options(options.machine);
-  wanted.record_timelines = is_root;  // the root reports
+  bool has_page = is_root && !options.output.html.empty(),  // the root reports
+      has_timeline = has_page || (is_root && !options.output.perfetto.empty());
+  wanted.record = {.spans = is_root, .path = has_page, .flows = has_timeline, .work = has_timeline};
   wanted.explain = is_root && !options.output.html.empty();
   wanted.on_stage = [&](std::string_view what) { setup.stage(what); };
   if (is_root) setup.progress.emplace();

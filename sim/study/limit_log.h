@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Records what limited the rate of every transfer of a run, and since when. What a run waited for is
-// known only at its end, so all transfers are recorded.
+// Records what limited the rate of every transfer of a run, and since when. The critical path is
+// known only at the end of a run, so all transfers are recorded.
 #pragma once
 
 #include <cstddef>

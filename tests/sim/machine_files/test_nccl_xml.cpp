@@ -217,7 +217,7 @@ TEST_CASE("what is written is read back as the same routes, rates and classes") 
 
 TEST_CASE("more GPUs than one PCI domain has numbers for") {
   TopologyDescription description = parse_topology(
-      "reshard-topology 1\nname m\ndevices 300\nport pcie 24GB/s\n"
+      "reshard-topology 1\nname m\ndevices 256\nport pcie 24GB/s\n"
       "route within via pcie.out pcie.in latency 1us transport pcie class PHB\n",
       "m");
   std::string xml = to_nccl_xml(description, 80);

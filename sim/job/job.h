@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/topology/topology.h"
-#include "sim/report/report.h"
+#include "sim/report/run_report.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
 

@@ -9,7 +9,9 @@
 #include "sim/page/page.h"
 #include "sim/replay/replay.h"
 #include "sim/report/comparison.h"
-#include "sim/report/report.h"
+#include "sim/report/run_report.h"
+#include "sim/report/sweep_report.h"
+#include "sim/report/validate_report.h"
 #include "sim/study/study.h"
 
 namespace reshard::sim {

@@ -11,6 +11,7 @@
 #include "sim/page/panels/panels.h"
 #include "sim/picture/pictures.h"
 #include "sim/report/facts.h"
+#include "sim/report/writers/replay_writer.h"
 
 namespace reshard::sim {
 

@@ -10,7 +10,7 @@
 #include "core/plan/executor.h"
 #include "core/topology/topology.h"
 #include "sim/picture/markup.h"
-#include "sim/report/report.h"
+#include "sim/report/sweep_report.h"
 
 namespace reshard::sim {
 

@@ -10,7 +10,7 @@
 
 #include "core/base/units.h"
 #include "sim/dispatch/dispatched.h"
-#include "sim/report/report.h"
+#include "sim/report/ratios.h"
 #include "sim/report/time_tables.h"
 
 namespace reshard::sim {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/base/errors.h"
 #include "core/base/integers.h"
 #include "core/base/units.h"
 #include "sim/study/critical_path.h"
@@ -119,6 +120,19 @@ std::vector<ClassUse> use_by_class(const Timeline& timeline, const Topology& top
   std::vector<ClassUse> out;
   for (const ClassUse& use : classes)
     if (use.flows > 0) out.push_back(use);
+  return out;
+}
+
+IndexVector<std::int32_t, Extent> extents_of(const Timeline& timeline, std::size_t step_count) {
+  IndexVector<std::int32_t, Extent> out(step_count);
+  for (const Span& span : timeline.spans) {
+    RESHARD_CHECK(
+        span.step >= 0 && to_index(span.step) < step_count && span.start_ps <= span.end_ps,
+        "a span of no step");
+    Extent& extent = out[span.step];
+    extent.start_ps = std::min(extent.start_ps.value_or(span.start_ps), span.start_ps);
+    extent.end_ps = std::max(extent.end_ps.value_or(span.end_ps), span.end_ps);
+  }
   return out;
 }
 

@@ -70,6 +70,13 @@ struct PhaseTime {
 };
 std::string text(const std::vector<PhaseTime>& phases);  // "planning 1.2 ms, proving 3.4 ms"
 
+// First start and last end of a step on any rank.
+struct Extent {
+  std::optional<std::int64_t> start_ps, end_ps;
+};
+// By step; CheckFailure for a span of no step.
+IndexVector<std::int32_t, Extent> extents_of(const Timeline& timeline, std::size_t step_count);
+
 // The result of running a plan on real bytes in the store (sim/store/data_check.h).
 struct DataReport {
   bool checked = false;

@@ -12,7 +12,7 @@
 
 #include "core/bytes/block.h"
 #include "core/proof/proof.h"
-#include "sim/report/report.h"
+#include "sim/report/validate_report.h"
 #include "tools/cli/validate/carriers.h"
 #include "tools/cli/validate/executor_run.h"
 

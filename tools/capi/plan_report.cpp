@@ -9,7 +9,7 @@
 #include "core/base/cursor.h"
 #include "sim/job/job.h"
 #include "sim/page/pages.h"
-#include "sim/report/report.h"
+#include "sim/report/run_report.h"
 #include "sim/report/writers/perfetto.h"
 #include "sim/store/data_check.h"
 #include "tools/capi/guard.h"

@@ -8,6 +8,7 @@
 #include "core/base/units.h"
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
+#include "sim/store/data_check.h"
 #include "tools/cli/input_files.h"
 
 namespace reshard::tools {

@@ -9,7 +9,7 @@
 #include "core/base/units.h"
 #include "sim/page/page.h"
 #include "sim/report/facts.h"
-#include "sim/report/report.h"
+#include "sim/report/ratios.h"
 
 namespace reshard::sim {
 

@@ -14,7 +14,7 @@
 #include "core/traffic/accounting.h"
 #include "core/traffic/workload.h"
 #include "sim/picture/markup.h"
-#include "sim/report/report.h"
+#include "sim/report/validate_report.h"
 #include "sim/study/run_facts.h"
 
 namespace reshard::sim {

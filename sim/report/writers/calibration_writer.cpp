@@ -7,7 +7,7 @@
 
 #include "core/base/units.h"
 #include "sim/report/json.h"
-#include "sim/report/report.h"
+#include "sim/report/writers/calibration_writer.h"
 
 namespace reshard::sim {
 namespace {

@@ -4,7 +4,10 @@
 
 #include "core/torch/cost_model.h"
 #include "sim/report/json.h"
-#include "sim/report/report.h"
+#include "sim/report/ratios.h"
+#include "sim/report/run_report.h"
+#include "sim/report/sweep_report.h"
+#include "sim/report/validate_report.h"
 
 namespace reshard::sim {
 

@@ -8,10 +8,11 @@
 #include "core/base/units.h"
 #include "sim/report/facts.h"
 #include "sim/report/json.h"
-#include "sim/report/report.h"
+#include "sim/report/ratios.h"
 #include "sim/report/table.h"
 #include "sim/report/time_tables.h"
 #include "sim/report/writers/dispatch_writer.h"
+#include "sim/report/writers/replay_writer.h"
 
 namespace reshard::sim {
 namespace {

@@ -6,7 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "core/base/units.h"
-#include "sim/report/report.h"
+#include "sim/report/ratios.h"
+#include "sim/report/sweep_report.h"
 #include "sim/report/table.h"
 
 namespace reshard::sim {

@@ -9,9 +9,11 @@
 #include "core/base/units.h"
 #include "core/torch/cost_model.h"
 #include "sim/report/facts.h"
-#include "sim/report/report.h"
+#include "sim/report/ratios.h"
+#include "sim/report/run_report.h"
 #include "sim/report/table.h"
 #include "sim/report/time_tables.h"
+#include "sim/report/validate_report.h"
 
 namespace reshard::sim {
 

@@ -10,8 +10,8 @@
 #include "core/layout/mesh.h"
 #include "core/topology/gpu_figures.h"
 #include "sim/report/json.h"
-#include "sim/report/report.h"
 #include "sim/report/table.h"
+#include "sim/report/writers/topology_writer.h"
 #include "sim/transport/nccl/nccl_costs.h"
 
 namespace reshard::sim {

@@ -11,7 +11,7 @@
 
 #include "sim/machines/presets.h"
 #include "sim/page/pages.h"
-#include "sim/report/report.h"
+#include "sim/report/run_report.h"
 #include "sim/study/study.h"
 #include "tests/core/planners/planner_cases.h"
 

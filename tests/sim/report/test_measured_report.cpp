@@ -3,7 +3,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "sim/report/report.h"
+#include "sim/report/run_report.h"
+#include "sim/report/validate_report.h"
 
 using namespace reshard;
 using namespace reshard::sim;

@@ -9,7 +9,7 @@
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
 #include "sim/report/measurements.h"
-#include "sim/report/report.h"
+#include "sim/report/validate_report.h"
 #include "tests/support/star.h"
 
 using namespace reshard;

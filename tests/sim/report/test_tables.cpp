@@ -3,7 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
-#include "sim/report/report.h"
+#include "sim/report/ratios.h"
+#include "sim/report/sweep_report.h"
 #include "sim/report/table.h"
 #include "sim/report/writers/perfetto.h"
 

@@ -16,7 +16,7 @@
 #include "sim/calibrate/fit.h"
 #include "sim/calibrate/links.h"
 #include "sim/machines/presets.h"
-#include "sim/report/report.h"
+#include "sim/report/writers/calibration_writer.h"
 #include "sim/transport/nccl/nccl_constants.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/input_files.h"

@@ -14,7 +14,7 @@
 #include "core/traffic/accounting.h"
 #include "core/traffic/workload.h"
 #include "sim/page/pages.h"
-#include "sim/report/report.h"
+#include "sim/report/run_report.h"
 #include "sim/report/writers/perfetto.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/options.h"

@@ -7,7 +7,8 @@
 
 #include "core/base/errors.h"
 #include "sim/page/pages.h"
-#include "sim/report/report.h"
+#include "sim/report/ratios.h"
+#include "sim/report/sweep_report.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output.h"

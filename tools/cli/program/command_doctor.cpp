@@ -13,7 +13,6 @@
 #include "core/base/units.h"
 #include "core/planners/planner.h"
 #include "sim/report/json.h"
-#include "sim/report/report.h"
 #include "sim/report/table.h"
 #include "sim/store/machine_memory.h"
 #include "tools/cli/commands/commands.h"

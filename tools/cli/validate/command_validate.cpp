@@ -17,7 +17,7 @@
 #include "core/text/plan_text.h"
 #include "sim/page/pages.h"
 #include "sim/report/measurements.h"
-#include "sim/report/report.h"
+#include "sim/report/validate_report.h"
 #include "sim/report/writers/perfetto.h"
 #include "sim/store/data_check.h"
 #include "sim/store/machine_memory.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/plan/executor.h"
-#include "sim/report/report.h"
+#include "sim/report/validate_report.h"
 #include "sim/store/data_check.h"
 
 namespace reshard::tools {

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/report/run_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "core/base/integers.h"
+#include "core/base/units.h"
+
+namespace reshard::sim {
+
+namespace {
+
+constexpr std::size_t kLinksListed = 4096;
+
+std::vector<StepRow> step_rows(const Plan& plan, const PlanBytes& bytes) {
+  std::vector<StepRow> rows;
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    StepRow row{
+        kind_text(plan.steps[s]), plan.steps[s].axes, {}, bytes.received_per_step[s], {}, {}};
+    for (Slot slot : slots_of(plan.steps[s])) row.ranks.push_back(plan.rank_of(slot));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+void add_reasons(const Explanation& explanation, RunReport& report) {
+  report.alternatives = explanation.alternatives();
+  for (const Explanation::Line& line : explanation.lines()) {
+    if (!line.step)
+      report.why.push_back(line.why);
+    else if (to_index(*line.step) < report.steps.size())
+      report.steps[*line.step].why.push_back(line.why);
+  }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> StepRow::duration_ps() const {
+  if (!start_ps || !end_ps) return std::nullopt;
+  return *end_ps - *start_ps;
+}
+
+std::vector<std::string> request_lines(const RunReport& report) {
+  constexpr std::size_t kMostLines = 8;
+  std::vector<std::string> out;
+  for_each_tensor(report.tensors, [&](TensorId tensor, const Request& request) {
+    if (out.size() == kMostLines) return;
+    out.push_back((request.name().empty() ? "" : request.name() + ": ") +
+                  tensor_text(report.tensors, tensor));
+  });
+  if (report.tensors.size() > kMostLines)
+    out.push_back(fmt::format("and {} tensors more", report.tensors.size() - kMostLines));
+  return out;
+}
+
+RunReport report_on(Study& study) {
+  const Plan& plan = study.plan();
+  const Timeline& timeline = study.timeline();
+  RunReport report(plan);
+  report.topology = study.topology().name();
+  report.topology_devices = study.topology().devices();
+  report.assumed = study.topology().node().assumed;
+  report.planner = report.planner_asked = plan.planner;
+  report.bytes = study.bytes();
+  report.steps = step_rows(plan, report.bytes);
+  IndexVector<std::int32_t, Extent> extents = extents_of(timeline, report.steps.size());
+  for (std::size_t s = 0; s < extents.size(); ++s) {
+    report.steps[s].start_ps = extents[s].start_ps;
+    report.steps[s].end_ps = extents[s].end_ps;
+  }
+  if (study.explanation()) add_reasons(*study.explanation(), report);
+  report.padding_total = study.padding_total();
+  report.transport = text(study.transport());
+  report.time_ps = study.time_ps();
+  report.ideal_time_ps = study.ideal_time_ps();
+  report.bound = study.bound();
+  report.classes = use_by_class(timeline, study.topology());
+  std::erase_if(report.classes, [](const ClassUse& use) { return use.bytes == 0; });
+  report.links = busiest_links(timeline, study.topology(), kLinksListed);
+  return report;
+}
+
+Bandwidths bandwidths_of(const RunReport& report, std::int64_t time_ps) {
+  return bandwidths_of(report.tensors, report.bytes.received_max, time_ps);
+}
+
+}  // namespace reshard::sim

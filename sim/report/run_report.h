@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The report on one plan, of `plan` and `simulate`: its contents as values, and their writers.
+//
+// Everything here is computed elsewhere; this file selects it. The fields of JSON and their order
+// are described in tools/json-schemas.md. writers/perfetto.h draws timelines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/planners/planner.h"
+#include "core/topology/topology.h"
+#include "core/torch/known_defects.h"
+#include "sim/report/ratios.h"
+#include "sim/report/table.h"
+#include "sim/study/run_facts.h"
+#include "sim/study/study.h"
+
+namespace reshard::sim {
+
+struct StepRow {
+  std::string_view kind;  // kind_text
+  std::vector<int> axes;
+  std::vector<Rank> ranks;
+  std::int64_t bytes = 0;
+  std::optional<std::int64_t> start_ps, end_ps;  // first start and last end on any rank
+  std::vector<std::string> why = {};             // the planner's reasons, if requested
+
+  std::optional<std::int64_t> duration_ps() const;
+};
+
+struct RunReport {
+  explicit RunReport(const Plan& of) : tensors(of.tensors), ranks(of.ranks) {}
+
+  IndexVector<TensorId, Request> tensors;  // at least one
+  std::vector<Rank> ranks;                 // of all tensors, ascending
+  std::string topology;
+  std::int32_t topology_devices = 0;
+  std::vector<std::string> assumed = {};  // what the topology assumes because its file omits it
+  std::string planner;                    // that made the steps
+  std::string planner_asked;              // "auto" if it chose `planner`
+  IndexVector<StepId, StepRow> steps;
+  std::vector<std::string> why;                        // reasons for the plan as a whole
+  std::vector<Explanation::Alternative> alternatives;  // what `auto` compared, if requested
+  PlanBytes bytes;                                     // by rank in the order of `ranks`
+  std::int64_t padding_total = 0;
+  std::string_view transport;
+  std::int64_t time_ps = 0;        // by that transport
+  std::int64_t ideal_time_ps = 0;  // with links alone
+  Bound bound;
+  // The cost of the steps of PyTorch's own planner by PyTorch's model, summed over tensors, and
+  // which planner that is; none across meshes.
+  std::optional<double> torch_cost_us;
+  std::string_view torch_planner;  // "greedy", "min-cost", "greedy and min-cost"
+  std::vector<TorchDefect> torch_defects;
+  std::vector<ClassUse> classes;
+  std::vector<LinkUse> links;                // the busiest, descending
+  std::optional<CommunicatorUse> first_use;  // with --cold
+  std::optional<PathFacts> path;
+  std::optional<DataReport> data;
+  std::optional<CacheStatistics> cache;
+  std::vector<PhaseTime> phases;  // of the command; empty unless requested
+};
+
+// The request, one line "name: f32[..] .." per tensor, numbered if there are several; of many only
+// the first, and how many more there are.
+std::vector<std::string> request_lines(const RunReport& report);
+
+// Everything that comes from a study. The caller adds critical path, data, cache and PyTorch's
+// cost.
+RunReport report_on(Study& study);
+
+// Of the report's tensors and bytes.
+Bandwidths bandwidths_of(const RunReport& report, std::int64_t time_ps);
+
+// ---- the writers; tables are at most `width` wide if possible
+
+// "schema": "reshard.plan/1". In the table, `explain` adds the reasons, `verbose` the cache, and
+// either of them the critical path.
+std::string plan_json(const RunReport& report);
+std::string plan_table(const RunReport& report, bool explain, bool verbose,
+                       std::size_t width = kTableWidth);
+
+// "schema": "reshard.simulate/1". `verbose` adds the cache and the critical path.
+std::string simulate_json(const RunReport& report);
+std::string simulate_table(const RunReport& report, bool verbose, std::size_t width = kTableWidth);
+
+}  // namespace reshard::sim

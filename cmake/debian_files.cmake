@@ -11,25 +11,23 @@ if(NOT SHLIBDEPS OR NOT FILE_TYPE)
     "which say what they depend on; cpack -G TGZ makes the archive without them")
 endif()
 find_program(GZIP gzip REQUIRED)
+file(READ ${CMAKE_CURRENT_LIST_DIR}/../LICENSE license)
+string(REGEX REPLACE "\n\n" "\n.\n" license "${license}")
+string(REGEX REPLACE "\n([^\n])" "\n \\1" license "\n${license}")
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 foreach(component IN LISTS CPACK_COMPONENTS_ALL)
-  set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/${component})
-  set(documents ${root}/usr/share/doc/${component})
-  file(MAKE_DIRECTORY ${documents})
-  file(READ ${CPACK_RESHARD_SOURCE_DIR}/LICENSE license)
-  string(REGEX REPLACE "\n\n" "\n.\n" license "${license}")
-  string(REGEX REPLACE "\n([^\n])" "\n \\1" license "\n${license}")
-  file(WRITE ${documents}/copyright
+  set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/${component}/usr/share)
+  file(WRITE ${root}/doc/${component}/copyright
     "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
     "Upstream-Name: reshard\n\nFiles: *\nCopyright: 2026 the reshard authors\n"
     "License: BSD-3-Clause${license}")
   # Debian's form of a changelog; what changed stands in ours.
-  string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
-  file(WRITE ${documents}/changelog
-    "reshard (${CPACK_RESHARD_VERSION}) unstable; urgency=medium\n\n"
-    "  * Release ${CPACK_RESHARD_VERSION}: see CHANGELOG.md of package reshard.\n\n"
-    " -- ${CPACK_RESHARD_CONTACT}  ${date}\n")
-  file(REMOVE ${documents}/LICENSE)
-  file(GLOB pages ${root}/usr/share/man/man1/*.1)
-  execute_process(COMMAND ${GZIP} -9 -n -f ${documents}/changelog ${pages}
+  file(WRITE ${root}/doc/${component}/changelog
+    "reshard (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n"
+    "  * Release ${CPACK_PACKAGE_VERSION}: see CHANGELOG.md of package reshard.\n\n"
+    " -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+  file(REMOVE ${root}/doc/${component}/LICENSE)
+  file(GLOB pages ${root}/man/man1/*.1)
+  execute_process(COMMAND ${GZIP} -9 -n -f ${root}/doc/${component}/changelog ${pages}
     COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

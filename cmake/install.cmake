@@ -21,9 +21,11 @@ include(CMakePackageConfigHelpers)
 set(documents ${CMAKE_INSTALL_DATADIR}/doc/reshard)
 set(cmake_files ${CMAKE_INSTALL_LIBDIR}/cmake/reshard)
 
-# add_package(NAME SECTION DEPENDS SUMMARY CONTENT): a component and its Debian package.
+# add_package(NAME SECTION DEPENDS SUMMARY CONTENT): a component and its Debian package, to which
+# everything belongs that is installed from here on.
 macro(add_package name section depends summary content)
   list(APPEND CPACK_COMPONENTS_ALL ${name})
+  set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME ${name})
   string(TOUPPER ${name} upper)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${name})
   set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${section})
@@ -38,43 +40,33 @@ endmacro()
 # ---- the program ---------------------------------------------------------------------------------
 add_package(reshard science "" "plan, prove and time the redistribution of sharded tensors"
   "the program")
-install(TARGETS reshard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT reshard)
+install(TARGETS reshard RUNTIME)
 # The manual page and the completion come from the program itself.
-add_custom_command(OUTPUT reshard.1 reshard.bash
-  COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:reshard> manual
-  > reshard.1
-  COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:reshard> completion bash
-  > reshard.bash
-  DEPENDS reshard VERBATIM)
-add_custom_target(reshard_manual ALL
-  DEPENDS ${PROJECT_BINARY_DIR}/reshard.1 ${PROJECT_BINARY_DIR}/reshard.bash)
+set(ask ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:reshard>)
+add_custom_command(TARGET reshard POST_BUILD BYPRODUCTS reshard.1 reshard.bash
+  COMMAND ${ask} manual > reshard.1 COMMAND ${ask} completion bash > reshard.bash)
+install(FILES ${PROJECT_BINARY_DIR}/reshard.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${PROJECT_BINARY_DIR}/reshard.bash RENAME reshard
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 # Pages are named after what they are about, as they leave their folders.
-foreach(pair ${PROJECT_BINARY_DIR}/reshard.1=${CMAKE_INSTALL_MANDIR}/man1/reshard.1
-    ${PROJECT_BINARY_DIR}/reshard.bash=${CMAKE_INSTALL_DATADIR}/bash-completion/completions/reshard
-    README.md=${documents}/README.md CHANGELOG.md=${documents}/CHANGELOG.md
-    LICENSE=${documents}/LICENSE traces/README.md=${documents}/trace-format.md
-    traces/topologies/README.md=${documents}/topology-format.md
-    traces/plan-format.md=${documents}/plan-format.md
-    traces/measurements-format.md=${documents}/measurements-format.md
-    tools/json-schemas.md=${documents}/json-schemas.md)
-  string(REGEX MATCH "(.*)=(.*)/(.*)" pair ${pair})
-  install(FILES ${CMAKE_MATCH_1} DESTINATION ${CMAKE_MATCH_2} RENAME ${CMAKE_MATCH_3}
-    COMPONENT reshard)
-endforeach()
-install(DIRECTORY docs DESTINATION ${documents} COMPONENT reshard)
-install(DIRECTORY traces/topologies DESTINATION ${CMAKE_INSTALL_DATADIR}/reshard COMPONENT reshard
+install(FILES README.md CHANGELOG.md LICENSE traces/plan-format.md traces/measurements-format.md
+  tools/json-schemas.md DESTINATION ${documents})
+install(FILES traces/README.md RENAME trace-format.md DESTINATION ${documents})
+install(FILES traces/topologies/README.md RENAME topology-format.md DESTINATION ${documents})
+install(DIRECTORY docs DESTINATION ${documents})
+install(DIRECTORY traces/topologies DESTINATION ${CMAKE_INSTALL_DATADIR}/reshard
   FILES_MATCHING PATTERN "*.topo")
-install(DIRECTORY traces/ DESTINATION ${CMAKE_INSTALL_DATADIR}/reshard/traces COMPONENT reshard
+install(DIRECTORY traces/ DESTINATION ${CMAKE_INSTALL_DATADIR}/reshard/traces
   FILES_MATCHING PATTERN "*.jsonl" PATTERN topologies EXCLUDE)
-if(RESHARD_MPI_FLAVOURS)
+if(RESHARD_HAS_MPI)
   add_package(reshard-mpi science "reshard (= ${PROJECT_VERSION})"
     "run redistributions of sharded tensors on MPI"
     "the modules with which the program runs plans on MPI")
   # Not needed for every use, yet `mpirun` is what the modules are run with.
   set(CPACK_DEBIAN_RESHARD-MPI_PACKAGE_RECOMMENDS "openmpi-bin | mpich")
   # Where the program looks: beside its own folder, whatever the libraries' folder is called.
-  list(TRANSFORM RESHARD_MPI_FLAVOURS PREPEND reshard_ OUTPUT_VARIABLE modules)
-  install(TARGETS ${modules} LIBRARY DESTINATION lib/reshard COMPONENT reshard-mpi)
+  list(TRANSFORM RESHARD_MPI_FLAVOURS PREPEND reshard_ OUTPUT_VARIABLE libraries-mpi)
+  install(TARGETS ${libraries-mpi} LIBRARY DESTINATION lib/reshard)
 endif()
 
 # ---- the libraries -------------------------------------------------------------------------------
@@ -82,12 +74,11 @@ endif()
 file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" RESHARD_PC_TO_PREFIX "${to_prefix}")
 set(libraries reshard)
-set(headers ${RESHARD_API_HEADERS})
-list(TRANSFORM RESHARD_MPI_FLAVOURS PREPEND reshard_ OUTPUT_VARIABLE libraries-mpi)
-set(headers-mpi reshard_mpi.h)
 if(RESHARD_HAS_NCCL)
   set(libraries-nccl reshard_nccl)
 endif()
+set(headers ${RESHARD_API_HEADERS})
+set(headers-mpi reshard_mpi.h)
 set(headers-nccl reshard_nccl.h)
 foreach(over "" -mpi -nccl)
   if(NOT libraries${over})
@@ -95,62 +86,55 @@ foreach(over "" -mpi -nccl)
   endif()
   set(runtime libreshard${over}0)
   set(dev libreshard${over}-dev)
-  set(of "redistribution of sharded tensors")
-  if(over)
-    set(needs "libreshard0 (= ${PROJECT_VERSION})")
-    set(dev_needs "libreshard-dev (= ${PROJECT_VERSION}), ")
-    string(REPLACE - " over " of "${of}${over}")
-  endif()
+  string(REPLACE - " over " of "redistribution of sharded tensors${over}")
   add_package(${runtime} libs "${needs}" "${of} - shared library"
     "the C library, which runs plans over communicators\nof the calling program, too")
-  add_package(${dev} libdevel "${dev_needs}${runtime} (= ${PROJECT_VERSION})"
-    "${of} - development files" "what programs that use the C library are built with")
   # Who uses the library depends on its package; installing it tells the loader, by a trigger and
   # not by a script.
   set(control ${PROJECT_BINARY_DIR}/debian/${runtime})
   file(WRITE ${control}/triggers "activate-noawait ldconfig\n")
   file(WRITE ${control}/shlibs "")
-  string(TOUPPER ${runtime} upper)
   set(CPACK_DEBIAN_${upper}_PACKAGE_CONTROL_EXTRA ${control}/shlibs ${control}/triggers)
   if(CMAKE_INSTALL_LIBDIR STREQUAL "lib/${CMAKE_LIBRARY_ARCHITECTURE}")
     set(CPACK_DEBIAN_${upper}_PACKAGE_MULTIARCH same)
   endif()
+  add_package(${dev} libdevel "${dev_needs}${runtime} (= ${PROJECT_VERSION})"
+    "${of} - development files" "what programs that use the C library are built with")
   foreach(RESHARD_PC_NAME ${libraries${over}})
     file(APPEND ${control}/shlibs "lib${RESHARD_PC_NAME} 0 ${runtime} (>= ${PROJECT_VERSION})\n")
     install(TARGETS ${RESHARD_PC_NAME}_shared EXPORT reshard${over}
-      LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${runtime} NAMELINK_COMPONENT ${dev}
+      LIBRARY COMPONENT ${runtime} NAMELINK_COMPONENT ${dev}
       INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
     configure_file(cmake/reshard.pc.in ${RESHARD_PC_NAME}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/${RESHARD_PC_NAME}.pc
-      DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${dev})
-    set(RESHARD_PC_REQUIRES reshard)  # of those that follow the first
+      DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
   endforeach()
-  set(RESHARD_PC_REQUIRES reshard)
-  install(EXPORT reshard${over} NAMESPACE reshard:: DESTINATION ${cmake_files} COMPONENT ${dev}
+  install(EXPORT reshard${over} NAMESPACE reshard:: DESTINATION ${cmake_files}
     FILE reshard${over}-targets.cmake)
   list(TRANSFORM headers${over} PREPEND tools/capi/)
-  install(FILES ${headers${over}} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard COMPONENT ${dev})
+  install(FILES ${headers${over}} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reshard)
+  if(NOT over)
+    configure_package_config_file(cmake/reshardConfig.cmake.in reshardConfig.cmake
+      INSTALL_DESTINATION ${cmake_files})
+    write_basic_package_version_file(reshardConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+    install(FILES ${PROJECT_BINARY_DIR}/reshardConfig.cmake
+      ${PROJECT_BINARY_DIR}/reshardConfigVersion.cmake DESTINATION ${cmake_files})
+    install(FILES tools/capi/README.md tools/capi/example.py
+      DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${dev})
+    # What those that follow need of the first.
+    set(RESHARD_PC_REQUIRES reshard)
+    set(needs "${runtime} (= ${PROJECT_VERSION})")
+    set(dev_needs "${dev} (= ${PROJECT_VERSION}), ")
+  endif()
 endforeach()
-install(FILES tools/capi/README.md tools/capi/example.py
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libreshard-dev COMPONENT libreshard-dev)
-configure_package_config_file(cmake/reshardConfig.cmake.in reshardConfig.cmake
-  INSTALL_DESTINATION ${cmake_files})
-write_basic_package_version_file(reshardConfigVersion.cmake
-  VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/reshardConfig.cmake
-  ${PROJECT_BINARY_DIR}/reshardConfigVersion.cmake DESTINATION ${cmake_files}
-  COMPONENT libreshard-dev)
 
 # ---- packages ------------------------------------------------------------------------------------
 set(RESHARD_CONTACT "The reshard authors <reshard@example.org>"
   CACHE STRING "Maintainer field of the packages")
 set(RESHARD_HOMEPAGE "" CACHE STRING "Homepage field of the packages")
 set(CPACK_GENERATOR DEB TGZ)
-set(CPACK_PACKAGE_NAME reshard)
-set(CPACK_PACKAGE_VENDOR "The reshard authors")
 set(CPACK_PACKAGE_CONTACT ${RESHARD_CONTACT})
 set(CPACK_PACKAGE_HOMEPAGE_URL ${RESHARD_HOMEPAGE})
-set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
@@ -159,13 +143,9 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(CPACK_DEBIAN_PACKAGE_HOMEPAGE ${RESHARD_HOMEPAGE})
 # Needs dpkg-shlibdeps; without it debian_files.cmake makes no .deb rather than one that lacks what
 # it depends on. What one package of ours needs of another is found before either is installed.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_files.cmake)
-set(CPACK_RESHARD_SOURCE_DIR ${PROJECT_SOURCE_DIR})
-set(CPACK_RESHARD_VERSION ${PROJECT_VERSION})
-set(CPACK_RESHARD_CONTACT ${RESHARD_CONTACT})
 include(CPack)

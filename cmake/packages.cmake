@@ -8,20 +8,22 @@ find_package(Eigen3 REQUIRED)         # half and bfloat16, vectorised element ar
 find_package(pugixml REQUIRED)        # NCCL's topology files, pages; small, expands no entities
 find_package(Threads REQUIRED)
 find_path(XXHASH_INCLUDE xxhash.h REQUIRED)  # XXH3-128 digests
-find_library(XXHASH_LIBRARY xxhash REQUIRED)
-
+set(xxhash xxhash)
+set(fmt fmt::fmt)
+set(RESHARD_PUGIXML pugixml::pugixml)
 # A wheel is installed where none of these may be: libreshard.so then has them inside, from their
 # archives or headers, and the C++ runtime too.
 option(RESHARD_STANDALONE "Build libreshard.so to need the C library alone" OFF)
-set(RESHARD_FMT fmt::fmt)
-set(RESHARD_PUGIXML pugixml::pugixml)
 if(RESHARD_STANDALONE)
-  set(RESHARD_FMT fmt::fmt-header-only)  # Debian has no archive of it
+  set(xxhash libxxhash.a)
+  set(fmt fmt::fmt-header-only)  # Debian has no archive of it
   set(RESHARD_PUGIXML pugixml::static)
-  find_library(XXHASH_ARCHIVE libxxhash.a REQUIRED)
-  set(XXHASH_LIBRARY ${XXHASH_ARCHIVE})
   set(RESHARD_RUNTIME_OPTIONS -static-libstdc++ -static-libgcc)
 endif()
+find_library(XXHASH_LIBRARY ${xxhash} REQUIRED)
+# What is headers alone, or wanted everywhere; a part names the others.
+target_link_libraries(reshard_flags INTERFACE ${fmt} nlohmann_json::nlohmann_json CLI11::CLI11
+  Eigen3::Eigen)
 
 # The backends' packages are found or left out, with one line that says which: what is too old or
 # broken is left out like what is not there.
@@ -30,23 +32,23 @@ option(RESHARD_NCCL "Build the NCCL backend where the CUDA Toolkit and nccl.h ar
 option(RESHARD_MPI "Build the MPI backend where MPI is found" ON)
 set(RESHARD_LEAST_CUDA 12.0 CACHE STRING "The oldest CUDA Toolkit that is taken")  # -std=c++20
 set(RESHARD_LEAST_NCCL 2.18 CACHE STRING "The oldest NCCL that is taken")  # ncclCommSplit
+include(CheckLanguage)
+include(CheckSourceCompiles)
+function(say_backend name found missing)
+  if(RESHARD_HAS_${name})
+    message(STATUS "reshard: ${name} backend, with ${found}")
+  else()
+    message(STATUS "reshard: no ${name} backend (${missing}, or RESHARD_${name}=OFF); everything "
+      "else works without it")
+  endif()
+endfunction()
 
 # CUDA: the compiler, not only the headers. CMAKE_CUDA_ARCHITECTURES chooses other GPUs.
-set(RESHARD_HAS_CUDA OFF)
-set(missing "CUDA Toolkit not found or RESHARD_CUDA=OFF")
 if(RESHARD_CUDA)
-  include(CheckLanguage)
-  include(CheckSourceCompiles)
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
-  endif()
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90 CACHE STRING "The GPUs that kernels are compiled for")
   check_language(CUDA)
   find_package(CUDAToolkit QUIET)
-  if(NOT CMAKE_CUDA_COMPILER AND CUDAToolkit_FOUND)
-    set(missing "nvcc of the CUDA Toolkit ${CUDAToolkit_VERSION} does not work")
-  elseif(CUDAToolkit_FOUND AND CUDAToolkit_VERSION VERSION_LESS RESHARD_LEAST_CUDA)
-    set(missing "the CUDA Toolkit ${CUDAToolkit_VERSION} is older than ${RESHARD_LEAST_CUDA}")
-  elseif(CUDAToolkit_FOUND)
+  if(CMAKE_CUDA_COMPILER AND CUDAToolkit_VERSION VERSION_GREATER_EQUAL RESHARD_LEAST_CUDA)
     enable_language(CUDA)
     # nvcc has had it since 12.0, CMake 3.25 does not know
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
@@ -56,14 +58,10 @@ if(RESHARD_CUDA)
 __global__ void kernel(int* p) { *p = 1; }\nint main() {}" RESHARD_NVCC_WORKS)
     unset(CMAKE_REQUIRED_FLAGS)
     set(RESHARD_HAS_CUDA ${RESHARD_NVCC_WORKS})
-    set(missing "nvcc ${CUDAToolkit_VERSION} does not compile C++20 with Thrust here")
   endif()
 endif()
-if(RESHARD_HAS_CUDA)
-  message(STATUS "reshard: CUDA backend, with the CUDA Toolkit ${CUDAToolkit_VERSION}")
-else()
-  message(STATUS "reshard: no CUDA backend (${missing}); everything else works without it")
-endif()
+say_backend(CUDA "the CUDA Toolkit ${CUDAToolkit_VERSION}" "expected a CUDA Toolkit of \
+${RESHARD_LEAST_CUDA} or newer whose nvcc compiles C++20, found '${CUDAToolkit_VERSION}'")
 # Thrust alone, from Debian's libthrust-dev if need be, runs the GPU's kernels on the host in tests.
 find_path(THRUST_INCLUDE thrust/version.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES cccl)
 if(NOT THRUST_INCLUDE)
@@ -73,64 +71,58 @@ endif()
 
 # NCCL: the header only. The library is opened when it is first used, so that a program built here
 # starts everywhere; where it lies beside that header it is looked for after the system's places.
-set(RESHARD_HAS_NCCL OFF)
-set(missing "nccl.h or the CUDA backend not found, or RESHARD_NCCL=OFF")
 if(RESHARD_NCCL AND RESHARD_HAS_CUDA)
   find_path(NCCL_INCLUDE nccl.h HINTS ENV NCCL_HOME ENV NCCL_ROOT ENV NCCL_ROOT_DIR ${NCCL_ROOT}
     ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
   if(NCCL_INCLUDE)
-    file(STRINGS ${NCCL_INCLUDE}/nccl.h lines REGEX "^#define NCCL_(MAJOR|MINOR) +[0-9]+")
-    string(REGEX REPLACE "[^0-9;]" "" lines "${lines}")
-    string(REPLACE ";" "." version "${lines}")
-    set(missing "${NCCL_INCLUDE}/nccl.h is of ${version}, older than ${RESHARD_LEAST_NCCL}")
-    if(NOT version VERSION_LESS RESHARD_LEAST_NCCL)
-      set(RESHARD_HAS_NCCL ON)
-      find_file(NCCL_LIBRARY_FILE NAMES libnccl.so.2 NO_DEFAULT_PATH
-        HINTS ${NCCL_INCLUDE}/../lib ${NCCL_INCLUDE}/../lib64)
-    endif()
+    file(STRINGS ${NCCL_INCLUDE}/nccl.h nccl REGEX "^#define NCCL_(MAJOR|MINOR) +[0-9]+")
+    string(REGEX REPLACE "[^0-9;]" "" nccl "${nccl}")
+    string(REPLACE ";" "." nccl "${nccl}")
+  endif()
+  if("${nccl}" VERSION_GREATER_EQUAL RESHARD_LEAST_NCCL)
+    set(RESHARD_HAS_NCCL ON)
+    find_file(NCCL_LIBRARY_FILE NAMES libnccl.so.2 NO_DEFAULT_PATH
+      HINTS ${NCCL_INCLUDE}/../lib ${NCCL_INCLUDE}/../lib64)
+    add_library(reshard_nccl_header INTERFACE IMPORTED)
+    target_include_directories(reshard_nccl_header INTERFACE ${NCCL_INCLUDE})
+    target_compile_definitions(reshard_nccl_header INTERFACE
+      "$<$<BOOL:${NCCL_LIBRARY_FILE}>:RESHARD_NCCL_FILE=\"${NCCL_LIBRARY_FILE}\">")
   endif()
 endif()
-if(RESHARD_HAS_NCCL)
-  message(STATUS "reshard: NCCL backend, with ${NCCL_INCLUDE}/nccl.h")
-else()
-  message(STATUS "reshard: no NCCL backend (${missing})")
-endif()
+say_backend(NCCL "${NCCL_INCLUDE}/nccl.h" "expected the CUDA backend and the nccl.h of \
+${RESHARD_LEAST_NCCL} or newer, found '${nccl}'")
 
 # MPI: the C interface. Open MPI and MPICH do not mix, so each that is there is asked by its own
 # compiler wrapper, and where that has the plain name its header says which it is.
 #
 # find_mpi(FLAVOUR SYMBOL LAUNCHERS WRAPPERS...): the imported target reshard_FLAVOUR_library from
-# the first wrapper whose mpi.h defines SYMBOL; RESHARD_FLAVOUR_LAUNCHER starts its processes.
-include(CheckSymbolExists)
+# the first wrapper whose mpi.h defines SYMBOL and with which a program of MPI 3 links;
+# RESHARD_MPIRUN_FLAVOUR starts its processes.
 function(find_mpi flavour symbol launchers)
   foreach(name IN LISTS ARGN)
     find_program(RESHARD_WRAPPER_${name} ${name})
-    mark_as_advanced(RESHARD_WRAPPER_${name})
     if(NOT RESHARD_WRAPPER_${name})
       continue()
     endif()
     execute_process(COMMAND ${RESHARD_WRAPPER_${name}} -show OUTPUT_VARIABLE line ERROR_QUIET
       OUTPUT_STRIP_TRAILING_WHITESPACE)
     separate_arguments(words UNIX_COMMAND "${line}")
-    set(libraries ${words})
+    set(CMAKE_REQUIRED_LIBRARIES ${words})
+    list(FILTER CMAKE_REQUIRED_LIBRARIES INCLUDE REGEX "^-(L|l|Wl,-rpath)")
     list(FILTER words INCLUDE REGEX "^-I")
     list(TRANSFORM words REPLACE "^-I" "" OUTPUT_VARIABLE CMAKE_REQUIRED_INCLUDES)
-    list(FILTER libraries INCLUDE REGEX "^-(L|l|Wl,-rpath)")
-    set(CMAKE_REQUIRED_LIBRARIES ${libraries})
-    check_symbol_exists(${symbol} mpi.h RESHARD_${name}_IS_${flavour})
-    check_symbol_exists(MPI_Comm_create_group mpi.h RESHARD_${name}_IS_MPI3)  # and that it links
-    if(RESHARD_${name}_IS_${flavour} AND RESHARD_${name}_IS_MPI3)
-      add_library(reshard_${flavour}_library INTERFACE IMPORTED GLOBAL)
-      target_include_directories(reshard_${flavour}_library INTERFACE ${CMAKE_REQUIRED_INCLUDES})
-      target_link_libraries(reshard_${flavour}_library INTERFACE ${libraries})
-      target_compile_definitions(reshard_${flavour}_library INTERFACE OMPI_SKIP_MPICXX
-        MPICH_SKIP_MPICXX)
+    check_source_compiles(C "#include <mpi.h>\n#ifdef ${symbol}\n\
+int main(void) { return MPI_Comm_create_group == 0; }\n#endif" RESHARD_${name}_IS_${flavour})
+    if(RESHARD_${name}_IS_${flavour})
+      set(library reshard_${flavour}_library)
+      add_library(${library} INTERFACE IMPORTED GLOBAL)
+      target_include_directories(${library} INTERFACE ${CMAKE_REQUIRED_INCLUDES})
+      target_link_libraries(${library} INTERFACE ${CMAKE_REQUIRED_LIBRARIES})
+      target_compile_definitions(${library} INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
       find_program(RESHARD_MPIRUN_${flavour} NAMES ${launchers})
-      mark_as_advanced(RESHARD_MPIRUN_${flavour})
-      list(APPEND RESHARD_MPI_FLAVOURS ${flavour})
-      list(APPEND RESHARD_MPI_WRAPPERS ${RESHARD_WRAPPER_${name}})
       set(RESHARD_MPICC_${flavour} ${RESHARD_WRAPPER_${name}} CACHE INTERNAL "")
-      return(PROPAGATE RESHARD_MPI_FLAVOURS RESHARD_MPI_WRAPPERS)
+      list(APPEND RESHARD_MPI_FLAVOURS ${flavour})
+      return(PROPAGATE RESHARD_MPI_FLAVOURS)
     endif()
   endforeach()
 endfunction()
@@ -138,10 +130,6 @@ if(RESHARD_MPI)
   find_mpi(mpi OPEN_MPI "mpirun.openmpi;mpirun" mpicc.openmpi mpicc)
   find_mpi(mpich MPICH_VERSION "mpirun.mpich;mpiexec.hydra;mpirun" mpicc.mpich mpicc)
 endif()
-if(RESHARD_MPI_FLAVOURS)
-  string(JOIN " and " found ${RESHARD_MPI_WRAPPERS})
-  message(STATUS "reshard: MPI backend, with ${found}")
-else()
-  message(STATUS "reshard: no MPI backend (no MPI 3 found that works, or RESHARD_MPI=OFF; "
-    "apt install libopenmpi-dev openmpi-bin)")
-endif()
+set(RESHARD_HAS_MPI ${RESHARD_MPI_FLAVOURS})
+say_backend(MPI "${RESHARD_MPICC_mpi} ${RESHARD_MPICC_mpich}"
+  "no MPI 3 found that works, apt install libopenmpi-dev openmpi-bin")

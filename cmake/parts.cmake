@@ -16,18 +16,27 @@ function(sources_of out folders)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# reshard_part(NAME FOLDER ... [EXCEPT NAMES] [SOURCES ...] [LINKS ...] [PRIVATE ...]): the library
-# of a folder. LINKS are the parts whose headers it may include, with theirs: tests/tidy reads them.
-# PRIVATE are packages.
+# reshard_part(NAME [FOLDER ...] [EXCEPT NAMES] [SOURCES ...] [LINKS ...] [PACKAGES ...]): the
+# library reshard_NAME of a folder. LINKS are the parts whose headers it may include, with theirs:
+# tests/tidy reads them.
 function(reshard_part name)
-  cmake_parse_arguments(PART "" "" "FOLDER;EXCEPT;SOURCES;LINKS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(PART "" "" "FOLDER;EXCEPT;SOURCES;LINKS;PACKAGES" ${ARGN})
   sources_of(sources "${PART_FOLDER}" EXCEPT ${PART_EXCEPT})
-  add_library(${name} STATIC ${sources} ${PART_SOURCES})
-  target_link_libraries(${name} PUBLIC ${PART_LINKS} PRIVATE reshard_flags ${RESHARD_FMT}
-    ${PART_PRIVATE})
+  list(TRANSFORM PART_LINKS PREPEND reshard_)
+  add_library(reshard_${name} STATIC ${sources} ${PART_SOURCES})
+  target_link_libraries(reshard_${name} PUBLIC ${PART_LINKS} PRIVATE reshard_flags ${PART_PACKAGES})
   if(RESHARD_FUZZ)  # what it covers guides the fuzzer
-    target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
-    target_link_options(${name} INTERFACE -fsanitize=fuzzer-no-link)
+    target_compile_options(reshard_${name} PRIVATE -fsanitize=fuzzer-no-link)
+    target_link_options(reshard_${name} INTERFACE -fsanitize=fuzzer-no-link)
+  endif()
+endfunction()
+
+# reshard_program(NAME SOURCES LINKS...)
+function(reshard_program name sources)
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE ${ARGN} reshard_flags)
+  if(RESHARD_SANITIZE)  # the sanitizers' runtime for C++ is needed by the libraries
+    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   endif()
 endfunction()
 
@@ -44,15 +53,14 @@ endfunction()
 # none of the files at run time: the function NAME() that HEADER declares in reshard::sim, a span of
 # EmbeddedText (core/base/embedded_text.h).
 function(embed_texts name header)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
   set(rows)
   foreach(file IN LISTS ARGN)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
     cmake_path(GET file STEM stem)
     file(READ ${file} text)
     string(APPEND rows "    {\"${stem}\", R\"~~~(${text})~~~\"},\n")
   endforeach()
-  set(source "#include \"${header}\"
-std::span<const reshard::EmbeddedText> reshard::sim::${name}() {
-  static constexpr EmbeddedText kTexts[] = {\n${rows}  };\n  return kTexts;\n}\n")
-  file(CONFIGURE OUTPUT ${name}.cpp CONTENT "@source@\n" @ONLY)  # only where it changed
+  file(CONFIGURE OUTPUT ${name}.cpp @ONLY CONTENT "#include \"${header}\"
+std::span<const reshard::EmbeddedText> reshard::sim::@name@() {
+  static constexpr EmbeddedText kTexts[] = {\n@rows@  };\n  return kTexts;\n}\n")
 endfunction()

@@ -9,32 +9,23 @@ include(Catch)
 
 # What tests share, with every part of core and sim; one body of conformance for every executor.
 file(GLOB support CONFIGURE_DEPENDS tests/support/*.cpp)
-reshard_part(reshard_test_support SOURCES ${support} tests/conformance/conformance.cpp
-  LINKS reshard_page reshard_host reshard_text nlohmann_json::nlohmann_json Threads::Threads)
+reshard_part(test_support SOURCES ${support} tests/conformance/conformance.cpp
+  LINKS page host text PACKAGES Threads::Threads)
 # The GPU's kernels compiled for the host, a GPU made of host memory whose streams run as late or as
 # early as events allow, and a stand-in for NCCL that checks how it is used.
 if(THRUST_INCLUDE)
-  reshard_part(reshard_standins FOLDER tests/support/standins
-    SOURCES backends/device/kernels/kernels_host.cpp
-    LINKS reshard_nccl reshard_cuda_plans reshard_test_support PRIVATE Eigen3::Eigen)
+  reshard_part(standins FOLDER tests/support/standins LINKS nccl cuda_plans test_support
+    SOURCES backends/device/kernels/kernels_host.cpp)
   target_compile_definitions(reshard_standins PRIVATE
     THRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP INTERFACE RESHARD_HAS_STANDINS=1)
   target_include_directories(reshard_standins SYSTEM PRIVATE ${THRUST_INCLUDE})
   set(standins reshard_standins)
 endif()
 
-# program(NAME SOURCES LINKS...)
-function(program name sources)
-  add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE ${ARGN} reshard_flags ${RESHARD_FMT})
-  if(RESHARD_SANITIZE)  # the sanitizers' runtime for C++ is needed by the libraries
-    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
-  endif()
-endfunction()
 # catch_program(NAME FOLDER LINKS...), test_folder(FOLDER LINKS...): the latter is told to CTest.
 function(catch_program name folder)
   sources_of(sources ${folder} EXCEPT programs/ mpi_failing.cpp)
-  program(${name} "${sources}" ${ARGN} reshard_test_support Catch2::Catch2WithMain)
+  reshard_program(${name} "${sources}" ${ARGN} reshard_test_support Catch2::Catch2WithMain)
   if(NOT name STREQUAL test_sweep)  # its own code works longer than what it tests
     compile_quickly(${name})
   endif()
@@ -56,17 +47,13 @@ function(python_test name script)
 RESHARD_BUILD=${PROJECT_BINARY_DIR};PYTHONPATH=${PROJECT_SOURCE_DIR}/tools/python;\
 RESHARD_LIBRARY=$<TARGET_FILE:reshard_shared>")
 endfunction()
-# mpi_test(NAME PROCESSES COMMAND...): as root too, in a container or a chroot with nothing but
-# /proc mounted, on fewer cores than ranks. Both MPI libraries keep memory to the end, from modules
-# that are unloaded by then, so that no suppression could name them: ASan does not look at leaks.
+# on_mpi(NAME): as root too, in a container or a chroot with nothing but /proc mounted, on fewer
+# cores than ranks. Both MPI libraries keep memory to the end, from modules that are unloaded by
+# then, so that no suppression could name them: ASan does not look at leaks.
 function(on_mpi name)
   set_tests_properties(${name} PROPERTIES PROCESSORS 2 LABELS mpi ENVIRONMENT
     "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;\
 ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1")
-endfunction()
-function(mpi_test name processes)
-  run_test(${name} ${launcher} -np ${processes} ${ARGN})
-  on_mpi(${name})
 endfunction()
 
 # ---- programs ------------------------------------------------------------------------------------
@@ -82,122 +69,102 @@ if(THRUST_INCLUDE)
     test_folder(tests/backends/${folder} reshard_standins)
   endforeach()
 endif()
-if(RESHARD_HAS_NCCL AND NCCL_LIBRARY_FILE)
+if(NCCL_LIBRARY_FILE)
   test_folder(tests/backends/nccl_library reshard_nccl_library)
 endif()
-# The installed headers alone, from C and from the oldest C++ that they take.
-set(capi tests/capi/programs)
-program(test_hpp ${capi}/test_hpp.cpp reshard_shared Catch2::Catch2WithMain)
-set_target_properties(test_hpp PROPERTIES CXX_STANDARD 17)
+# capi_program(NAME SOURCE LINKS...): the installed headers alone, from C and from the oldest C++
+# that they take.
+function(capi_program name source)
+  reshard_program(${name} tests/capi/programs/${source} ${ARGN})
+  set_target_properties(${name} PROPERTIES CXX_STANDARD 17 C_STANDARD 99 C_EXTENSIONS OFF)
+  target_compile_options(${name} PRIVATE -Wpedantic)
+endfunction()
+capi_program(test_hpp test_hpp.cpp reshard_shared Catch2::Catch2WithMain)
 run_test(test_hpp test_hpp)
-program(capi_from_c ${capi}/plan_and_run.c reshard_shared)
+capi_program(capi_from_c plan_and_run.c reshard_shared)
 run_test(capi_from_c capi_from_c)
-program(capi_nccl_refusals ${capi}/refuse_without_nccl.c reshard_shared)
+capi_program(capi_nccl_refusals refuse_without_nccl.c reshard_shared)
 run_test(capi_nccl_refusals ${CMAKE_COMMAND} -E env --unset=RESHARD_NCCL_LIBRARY
   $<TARGET_FILE:capi_nccl_refusals>)
-set_target_properties(capi_from_c capi_nccl_refusals PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
-foreach(name test_hpp capi_from_c capi_nccl_refusals)
-  target_compile_options(${name} PRIVATE -Wpedantic)
-endforeach()
 if(RESHARD_HAS_NCCL)
   target_link_libraries(capi_nccl_refusals PRIVATE reshard_nccl_shared)
   target_compile_definitions(capi_nccl_refusals PRIVATE RESHARD_HAS_NCCL=1)
   # With the shared CUDA runtime, as frameworks have it, beside the library's own.
-  program(capi_on_nccl ${capi}/run_on_nccl.cpp reshard_nccl_shared CUDA::cudart Threads::Threads
-    ${CMAKE_DL_LIBS})
-  target_include_directories(capi_on_nccl SYSTEM PRIVATE ${NCCL_INCLUDE})
-  if(NCCL_LIBRARY_FILE)
-    target_compile_definitions(capi_on_nccl PRIVATE "RESHARD_NCCL_FILE=\"${NCCL_LIBRARY_FILE}\"")
-  endif()
+  reshard_program(capi_on_nccl tests/capi/programs/run_on_nccl.cpp reshard_nccl_shared
+    reshard_nccl_header CUDA::cudart Threads::Threads ${CMAKE_DL_LIBS})
   run_test(capi_on_nccl capi_on_nccl)
 endif()
 
 # ---- executors -----------------------------------------------------------------------------------
 # The sweep takes all small cases through the store, test_cuda many of them through the CUDA
-# backend. Sanitizers make everything ten times slower.
-set(every 5)
-set(every_on_host 40)
-set(draws 4000)
-set(processes 1 2 4 7 8)
-if(RESHARD_SANITIZE)
-  set(every 400)
-  set(every_on_host 400)
-  set(draws 400)
-  set(processes 1 2 4)
-endif()
-program(conformance tests/conformance/conformance_main.cpp reshard_backends reshard_test_support
-  ${standins} CLI11::CLI11)
+# backend. With sanitizers each takes a tenth of the cases.
+reshard_program(conformance tests/conformance/conformance_main.cpp reshard_backends
+  reshard_test_support ${standins})
 compile_quickly(conformance)
-run_test(conformance_local conformance local --small-cases --every ${every})
+run_test(conformance_local conformance local --small-cases --every 5)
 run_test(conformance_cuda conformance cuda --small-cases --every 8)
 if(THRUST_INCLUDE)
-  run_test(conformance_cuda_on_host conformance cuda-on-host --small-cases --every
-    ${every_on_host})
+  run_test(conformance_cuda_on_host conformance cuda-on-host --small-cases --every 40)
   run_test(conformance_nccl_on_standin conformance nccl-on-standin --small-cases --every 200)
 endif()
 foreach(world 1 2 4 8)
   run_test(conformance_nccl_${world} conformance nccl --world ${world} --draws 1000)
 endforeach()
-if(NOT RESHARD_MPI_FLAVOURS)
+if(NOT RESHARD_HAS_MPI)
   run_test(conformance_mpi conformance mpi --world 2)
+else()
+  reshard_program(mpi_failing tests/backends/mpi/mpi_failing.cpp reshard_backends reshard_planners)
 endif()
 foreach(flavour IN LISTS RESHARD_MPI_FLAVOURS)
   if(NOT RESHARD_MPIRUN_${flavour})
     continue()
   endif()
-  set(launcher ${RESHARD_MPIRUN_${flavour}} --oversubscribe)
-  if(flavour STREQUAL mpich)  # it polls: more processes than cores take a minute
-    set(launcher ${RESHARD_MPIRUN_mpich})
-    set(processes 1 2 4)
+  set(launcher ${RESHARD_MPIRUN_${flavour}})
+  set(processes 1 2 4)
+  if(flavour STREQUAL mpi)  # MPICH polls: more processes than cores take a minute
+    list(APPEND launcher --oversubscribe)
+    list(APPEND processes 7 8)
   endif()
   catch_program(test_${flavour} tests/backends/mpi reshard_${flavour}_parts)
-  foreach(count IN LISTS processes)
-    mpi_test(${flavour}_${count} ${count} $<TARGET_FILE:test_${flavour}>)
-    mpi_test(conformance_${flavour}_${count} ${count} $<TARGET_FILE:conformance> mpi
-      --world ${count} --draws ${draws})
-  endforeach()
-  if(NOT TARGET mpi_failing)
-    program(mpi_failing tests/backends/mpi/mpi_failing.cpp reshard_backends reshard_planners)
-  endif()
+  capi_program(capi_on_${flavour} run_on_mpi.c reshard_${flavour}_shared reshard_${flavour}_library)
+  run_test(capi_on_${flavour} ${launcher} -np 4 $<TARGET_FILE:capi_on_${flavour}>)
   python_test(${flavour}_failures tests/backends/mpi/check_failures.py $<TARGET_FILE:mpi_failing>
     ${launcher})
-  on_mpi(${flavour}_failures)
-  program(capi_on_${flavour} ${capi}/run_on_mpi.c reshard_${flavour}_shared
-    reshard_${flavour}_library)
-  set_target_properties(capi_on_${flavour} PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
-  mpi_test(capi_on_${flavour} 4 $<TARGET_FILE:capi_on_${flavour}>)
+  set(names capi_on_${flavour} ${flavour}_failures)
+  foreach(count IN LISTS processes)
+    run_test(${flavour}_${count} ${launcher} -np ${count} $<TARGET_FILE:test_${flavour}>)
+    run_test(conformance_${flavour}_${count} ${launcher} -np ${count} $<TARGET_FILE:conformance> mpi
+      --world ${count} --draws 4000)
+    list(APPEND names ${flavour}_${count} conformance_${flavour}_${count})
+  endforeach()
+  on_mpi("${names}")
 endforeach()
 
 # ---- scripts: they run what was built or read the sources ----------------------------------------
-python_test(golden tests/golden/run.py)
-foreach(script readme/check_readme browser/check_pages tidy/tidy install/check_install
-    install/check_packages install/check_left_out install/check_subdirectory capi/check_example
-    capi/check_cpp_page capi/check_symbols tools/validate_mpirun tools/script_helps
-    tools/zsh_completion)
-  string(REGEX REPLACE ".*/(check_)?" "" name ${script})
-  python_test(${name} tests/${script}.py)
-endforeach()
-python_test(tidy_self_test tests/tidy/tidy.py --self-test)
-python_test(shipped_traces_as_generated tools/traces/generate.py --check)
-on_mpi(validate_mpirun)
-if(NOT RESHARD_SANITIZE)
+file(GLOB scripts CONFIGURE_DEPENDS tests/*/check_*.py tests/tools/*.py tests/tidy/tidy.py)
+if(RESHARD_SANITIZE)
   # Sanitizers need more memory and descriptors than the limits that these draw; their runtime must
   # come before Python's libraries.
-  foreach(name bad_inputs replay_limits files)
-    python_test(${name} tests/tools/${name}.py)
-  endforeach()
-  python_test(outputs tests/outputs/check_outputs.py)
-  python_test(demo tests/readme/check_demo.py)
+  list(FILTER scripts EXCLUDE REGEX "(bad_inputs|replay_limits|files|check_outputs|check_demo).py")
+else()
   python_test(near_the_limit tests/bench/near_the_limit.py --quick)
   python_test(python -m unittest discover -s tests/python)
 endif()
+foreach(script IN LISTS scripts)
+  string(REGEX REPLACE ".*/(check_)?(.*).py" "\\2" name ${script})
+  python_test(${name} ${script})
+endforeach()
+on_mpi(validate_mpirun)
+python_test(golden tests/golden/run.py)
+python_test(tidy_self_test tests/tidy/tidy.py --self-test)
+python_test(shipped_traces_as_generated tools/traces/generate.py --check)
 
 # ---- fuzz targets: one per text input; tools/check.sh runs each for a short while ----------------
 if(RESHARD_FUZZ)
   file(GLOB targets CONFIGURE_DEPENDS tests/fuzz/fuzz_*.cpp)
   foreach(target IN LISTS targets)
     cmake_path(GET target STEM name)
-    program(${name} ${target} reshard_report reshard_text)
+    reshard_program(${name} ${target} reshard_report reshard_text)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   endforeach()
 endif()

@@ -7,6 +7,8 @@
 //   conformance cuda-on-host --small-cases      the CUDA backend on a device made of host memory
 //   conformance nccl-on-standin --world 4       the NCCL backend on a stand-in for NCCL
 //
+// Under sanitizers only a part of the cases is run (tests/support/part.h).
+//
 // Exit codes: 0 all agree, 1 some do not or nothing ran, 4 the backend failed, 77 the backend is
 // not usable here (the reason is printed).
 #include <CLI/CLI.hpp>
@@ -19,6 +21,7 @@
 #include "core/base/errors.h"
 #include "sim/store/store.h"
 #include "tests/conformance/conformance.h"
+#include "tests/support/part.h"
 #if RESHARD_HAS_STANDINS
 #include "tests/support/standins/cuda_on_host_device.h"
 #include "tests/support/standins/nccl_ranks.h"
@@ -121,6 +124,8 @@ int main(int argc, char** argv) {
                "fold in the order of the plan, not in the library's");
   app.add_option("--time-limit", options.backend.time_limit_s, "seconds for a single wait");
   CLI11_PARSE(app, argc, argv);
+  options.conformance.every *= kOneOf;
+  options.conformance.draws = (options.conformance.draws + kOneOf - 1) / kOneOf;
   try {
     return run(options);
   } catch (const std::exception& error) {

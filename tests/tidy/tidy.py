@@ -79,7 +79,7 @@ def arrows_of(build_file):
     CMakeLists.txt, and of theirs."""
     part_of, links = {}, {}
     for part, words in re.findall(r"^ *reshard_part\((\S+)\s([^)]*)\)", build_file, re.MULTILINE):
-        rows = re.split(r"\b(FOLDER|EXCEPT|SOURCES|LINKS|PRIVATE)\b", words)
+        rows = re.split(r"\b(FOLDER|EXCEPT|SOURCES|LINKS|PACKAGES)\b", words)
         rows = {key: row.split() for key, row in zip(rows[1::2], rows[2::2])}
         part_of |= {folder: part for folder in rows.get("FOLDER", [])}
         links[part] = rows.get("LINKS", [])
@@ -274,10 +274,10 @@ def problems_of(root):
 
 
 SPDX = "// SPDX-License-Identifier: BSD-3-Clause\n"
-ARROWS = """reshard_part(reshard_base FOLDER core/base)
-reshard_part(reshard_layout FOLDER core/layout LINKS reshard_base)
-reshard_part(reshard_plan FOLDER core/plan
-  LINKS reshard_layout PRIVATE fmt::fmt)
+ARROWS = """reshard_part(base FOLDER core/base)
+reshard_part(layout FOLDER core/layout LINKS base)
+reshard_part(plan FOLDER core/plan
+  LINKS layout PACKAGES fmt::fmt)
 """
 BAD = {
     "core/plan/ad.cpp": SPDX + '#include "core/base/a.h"\n#include "core/bytes/ad.h"\n',

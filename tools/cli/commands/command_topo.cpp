@@ -34,7 +34,7 @@ std::string presets_table() {
   return table.text(screen_width());
 }
 
-sim::Json presets_json() {
+nlohmann::ordered_json presets_json() {
   return sim::list_json(sim::presets(), [](const sim::PresetInfo& preset) -> sim::Json {
     return {{"name", preset.name}, {"summary", preset.summary}};
   });

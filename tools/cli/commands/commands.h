@@ -3,9 +3,8 @@
 // its options to the application; the command runs if it is chosen.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
-
-#include "sim/report/json.h"
 
 namespace CLI {
 class App;
@@ -31,6 +30,6 @@ void add_manual_commands(CLI::App& app);    // command_manual.cpp
 
 // The machines that are known by name.
 std::string presets_table();
-sim::Json presets_json();
+nlohmann::ordered_json presets_json();
 
 }  // namespace reshard::tools

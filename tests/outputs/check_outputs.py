@@ -59,9 +59,10 @@ def outputs_of(reshard, every):
     """Label -> digest of every so many of the items, in their order."""
     with tempfile.TemporaryDirectory() as folder:
         inputs = commands.lay_out(built.ROOT, pathlib.Path(folder))
-        items = [(" ".join(words), [words]) for words in commands.commands(inputs)]
-        items += spoilt.items(pathlib.Path(folder), inputs)
         runner = Runner(reshard.resolve(), folder)
+        asked = commands.commands(inputs, runner.reshard)
+        items = [(" ".join(words), [words]) for words in asked]
+        items += spoilt.items(pathlib.Path(folder), inputs)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             return dict(pool.map(runner.digest, items[::every]))
 

@@ -4,9 +4,12 @@
 import itertools
 import pathlib
 import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import built  # noqa: E402
 
 MACHINES = ["dgx-h100:2", "dgx-a100", "pcie-8x3090", "gb200-nvl72", "l40s-8", "nvswitch:8"]
-PLANNERS = ["rule", "graph", "p2p", "hybrid", "packed", "auto"]
 # mesh, shape, dtype, from, to
 REQUESTS = [
     ("2x3", "12,10,7", "f16", "P(sum)S(1)", "S(0)R"),
@@ -34,6 +37,10 @@ OTHER_REQUESTS = [
     ["--mesh", "8", "--shape", "8192,8192", "--from", "S(0)", "--to", "S(1)", "--memory-limit",
      "1MiB"],
 ]  # fmt: skip
+# Options of which every value is tried: those that the program names.
+REQUEST = ["plan", "--mesh", "2", "--shape", "2", "--from", "R", "--to", "R"]
+ASKED = [[*REQUEST, "--planner"], [*REQUEST, "--transport"],
+         ["topo", "convert", MACHINES[0], "--to"]]  # fmt: skip
 REPORTS = [["--json"], ["-v"], ["--html", "-"]]
 OPERATORS = [
     ["mm", "--mesh", "4", "--in", "S(0)", "--shape", "64,32", "--in", "S(0)", "--shape", "32,16"],
@@ -97,11 +104,11 @@ def readers(name):
         yield ["topo", "show", name]
 
 
-def of_requests():
+def of_requests(values):
     for mesh, shape, dtype, source, target in REQUESTS:
         words = ["--mesh", mesh, "--shape", shape, "--dtype", dtype, "--from", source, "--to",
                  target]  # fmt: skip
-        for planner in PLANNERS:
+        for planner in values["--planner"]:
             by = [*words, "--planner", planner]
             yield ["plan", *by, "--emit", "plan"]
             yield ["simulate", *by, "--json"]
@@ -114,7 +121,7 @@ def of_requests():
         for machine in MACHINES:
             yield ["simulate", *words, "--topology", machine, "--json"]
             yield ["simulate", *words, "--topology", machine, "--html", "-"]
-        for transport in ("ideal", "nccl", "copy-engine"):
+        for transport in values["--transport"]:
             yield ["simulate", *words, "--transport", transport, "-v"]
     for words in OTHER_REQUESTS:
         for report in REPORTS:
@@ -146,7 +153,7 @@ def of_replays(inputs):
             yield ["replay", name, "--data-budget", "16MiB", "-v"]
 
 
-def of_machines(inputs):
+def of_machines(inputs, values):
     yield ["topo", "list"]
     machines = [*MACHINES, *(name for name in inputs if ["topo", "show", name] in readers(name))]
     for name in machines:
@@ -155,7 +162,7 @@ def of_machines(inputs):
         yield ["topo", "show", name, "--emit", "topology"]
         yield ["topo", "show", name, "--svg", "-"]
         yield ["topo", "check", name]
-        for form in ("text", "nccl-xml", "dot"):
+        for form in values["--to"]:
             yield ["topo", "convert", name, "--to", form]
         for ranks, report in (("4", ["-v"]), ("2", ["--html", "-"])):
             yield ["simulate", "--mesh", ranks, "--shape", "512,512", "--from", "S(0)", "--to",
@@ -176,11 +183,12 @@ def of_measurements(inputs):
                 yield [*command, "--html", "-"]
 
 
-def commands(inputs):
-    yield from of_requests()
+def commands(inputs, reshard):
+    values = {words[-1]: built.values_of(reshard, *words) for words in ASKED}
+    yield from of_requests(values)
     yield from of_sweeps()
     yield from of_replays(inputs)
-    yield from of_machines(inputs)
+    yield from of_machines(inputs, values)
     yield from of_measurements(inputs)
     for words in OPERATORS:
         yield ["ops", *words]

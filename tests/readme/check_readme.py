@@ -5,8 +5,9 @@ and compares the text below it with the output.
 
     check_readme.py --reshard PROGRAM [--update]
 
-A picture below `<!-- SECTION of: reshard ... --html - -->` must be that of the page's section. Also
-checks that links lead to files and that README.md stays under 200 lines.
+The table of options must have those of the program, with all their values. A picture
+below `<!-- SECTION of: reshard ... --html - -->` must be that of the page's section. Also checks
+that links lead to files and that README.md stays under 200 lines.
 """
 
 import argparse
@@ -59,6 +60,32 @@ def faults_of(page, text):
         yield f"README.md has {text.count(chr(10))} lines, fewer than 200 wanted\n"
 
 
+# Options whose rows of the table of options name every value, and commands that have them.
+REQUEST = ["--mesh", "2", "--shape", "2", "--from", "R", "--to", "R"]
+VALUES = [["plan", *REQUEST, "--planner"], ["plan", *REQUEST, "--transport"],
+          ["plan", *REQUEST, "--emit"], ["validate", *REQUEST, "--backend"],
+          ["topo", "convert", "dgx-a100", "--to"], ["topo", "show", "dgx-a100", "--emit"],
+          ["replay", "traces/mlp-tp.jsonl", "--format"],
+          ["replay", "traces/mlp-tp.jsonl", "--communicators"],
+          ["replay", "traces/mlp-tp.jsonl", "--data"]]  # fmt: skip
+
+
+def option_faults(reshard):
+    """Between the table of options and the program, which is asked for its options and values."""
+    table = (built.ROOT / "docs/commands.md").read_text().split("\n## Options\n")[1]
+    rows = re.findall(r"^\| (`-.*?`) \| (.*)$", table.split("\n## ")[0], re.MULTILINE)
+    told = {name for options, _ in rows for name in re.findall(r"--[\w-]+", options)}
+    completion = output_of(reshard, "reshard completion bash")
+    there = set(re.findall(r"--[\w-]+", " ".join(re.findall('words="(.*?)"', completion))))
+    for name in sorted(told ^ (there - {"--help", "--help-all", "--version"})):
+        yield f"commands.md has {name} in its options, or the program, and not both\n"
+    for command in VALUES:
+        texts = " ".join(text for options, text in rows if f"`{command[-1]}`" in options)
+        for value in built.values_of(reshard, *command):
+            if f"`{value}`" not in texts:
+                yield f"commands.md: the row of {command[-1]} does not name {value}\n"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--reshard", default=built.RESHARD, type=pathlib.Path)
@@ -84,6 +111,7 @@ def main():
                 (page.parent / link).write_text(drawn)
             if (page.parent / link).read_text() != drawn:
                 problems.append(f"{page.name}: {link} is not what '{command}' draws\n")
+    problems += option_faults(reshard)
     if commands < 4:
         problems.append(f"expected the output of at least four commands, found {commands}\n")
     if arguments.update:

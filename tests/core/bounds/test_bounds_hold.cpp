@@ -15,6 +15,7 @@
 #include "core/traffic/accounting.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/bounds_cases.h"
 #include "tests/support/part.h"
 #include "tests/support/star.h"
@@ -31,10 +32,10 @@ std::vector<Topology> all_machines() {
   return out;
 }
 
-Plan plan_of(const char* planner, const Request& request, const Topology& topology) {
+PlannerInput on(const Topology& topology) {
   PlannerInput input;
   input.topology = &topology;
-  return make_plan(find_planner(planner), request, input);
+  return input;
 }
 
 // The bytes that the plan brings to each rank and in all are at least those of the demand.
@@ -63,12 +64,12 @@ TEST_CASE("no plan is faster than its bound or moves fewer bytes") {
     RequestDemand demand = demand_of(request, sets);
     Bound bound = bound_of(demand, sets);
     REQUIRE(bound_of(request, topology, Switches::Reduce).time_ps() <= bound.time_ps());
-    for (const char* name : {"p2p", "packed", "rule", "graph", "hybrid"}) {
-      if (!request.same_mesh() && std::string_view(name) == "rule") break;
-      CAPTURE(name);
-      Plan plan = plan_of(name, request, topology);
-      REQUIRE(sim::time_of(plan, topology) >= bound.time_ps());
-      check_bytes(plan, request, sets, demand);
+    for (const PlannerRow* planner : own_planners()) {
+      CAPTURE(planner->name);
+      std::optional<Plan> plan = plan_by(*planner, request, on(topology));
+      if (!plan) continue;
+      REQUIRE(sim::time_of(*plan, topology) >= bound.time_ps());
+      check_bytes(*plan, request, sets, demand);
       ++runs;
     }
     ++limited_by[bound.limited_by()];
@@ -111,12 +112,12 @@ TEST_CASE("no plan is faster than its bound on meshes that fill two nodes") {
     CAPTURE(seed, topology.name(), request.text());
     Bound bound = bound_of(request, topology, Switches::Forward);
     REQUIRE(bound_of(request, topology, Switches::Reduce).time_ps() <= bound.time_ps());
-    for (const char* name : {"p2p", "packed", "rule", "hybrid"}) {
-      if (!request.same_mesh() && std::string_view(name) == "rule") break;
+    for (const PlannerRow* planner : own_planners()) {
       // It takes most of the time.
-      if (std::string_view(name) == "packed" && seed % (8 * test::kOneOf) != 0) continue;
-      CAPTURE(name);
-      REQUIRE(sim::time_of(plan_of(name, request, topology), topology) >= bound.time_ps());
+      if (planner->name == "packed" && seed % (8 * test::kOneOf) != 0) continue;
+      CAPTURE(planner->name);
+      if (std::optional<Plan> plan = plan_by(*planner, request, on(topology)))
+        REQUIRE(sim::time_of(*plan, topology) >= bound.time_ps());
     }
     ++limited_by[bound.limited_by()];
     across += !request.same_mesh();
@@ -161,9 +162,7 @@ TEST_CASE("no joined plans are faster than the bound of their requests together"
     std::vector<Plan> plans;
     while (requests.size() < 2 + seed % 3) {
       requests.push_back(random_request(prng, topology.devices(), prng.one_in(2) ? 17 : 300));
-      const char* names[] = {"p2p", "packed", "rule", "hybrid"};
-      plans.push_back(plan_of(names[prng.below(requests.back().same_mesh() ? 4 : 2)],
-                              requests.back(), topology));
+      plans.push_back(any_plan(prng, requests.back(), on(topology)));
     }
     Plan joined = join(plans);
     CAPTURE(seed, topology.name(), requests_text(joined));
@@ -218,7 +217,7 @@ TEST_CASE("an even all-to-all on a star takes its bound") {
   CHECK(bound.cut_ps == 7'400'000);
   CHECK(bound.volume_ps == 7'400'000);
   CHECK(bound.latency_ps == 1'000'000);
-  Plan plan = plan_of("p2p", request, topology);
+  Plan plan = plan_p2p(request, on(topology));
   CHECK(sim::time_of(plan, topology) == 7'400'000);
   // Two of them take twice the bytes' time.
   CHECK(bound_of(std::vector{request, request}, topology).time_ps() == 13'800'000);
@@ -243,7 +242,7 @@ TEST_CASE("a resource that both directions share counts once in the volume bound
   CHECK(bound.limited_by() == LimitedBy::Volume);
   // Each flow gets half of the staging, 4.302e9 bytes/s, below its own cap: the plan is at the
   // bound.
-  CHECK(sim::time_of(plan_of("p2p", request, topology), topology) == bound.volume_ps);
+  CHECK(sim::time_of(plan_p2p(request, on(topology)), topology) == bound.volume_ps);
 }
 
 // Staging in the middle of a route: 4 devices with ports of 100e9 into a memory of 10e9 bytes/s,
@@ -261,7 +260,7 @@ TEST_CASE("the narrowest hop of a route may be in its middle") {
   Bound bound = bound_of(request, topology);
   CHECK(bound.cut_ps == transfer_ps(3'000'000, 10'000'000'000));
   CHECK(bound.volume_ps == transfer_ps(12'000'000, 10'000'000'000));
-  CHECK(sim::time_of(plan_of("p2p", request, topology), topology) >= bound.volume_ps);
+  CHECK(sim::time_of(plan_p2p(request, on(topology)), topology) >= bound.volume_ps);
 }
 
 }  // namespace

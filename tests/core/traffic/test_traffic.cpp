@@ -10,6 +10,7 @@
 #include "core/traffic/accounting.h"
 #include "core/traffic/expansion.h"
 #include "core/traffic/transfers.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"
 
@@ -25,11 +26,15 @@ Request request_of(const char* mesh, const char* shape, const char* from, const 
   return Request(parse_layout(shape, "f32", ref, from), parse_layout(shape, "f32", ref, to));
 }
 
-Plan planned(const Request& request, std::string_view planner) {
-  Topology topology = star(64);
+PlannerInput on(const Topology& topology) {
   PlannerInput input;
   input.topology = &topology;
-  return find_planner(planner).make(request, input);
+  return input;
+}
+
+Plan planned(const Request& request, std::string_view planner) {
+  Topology topology = star(64);
+  return find_planner(planner).make(request, on(topology));
 }
 
 // Every message and every transfer of every expansion, one by one.
@@ -65,17 +70,15 @@ std::map<std::pair<Slot, Slot>, std::int64_t> slow_traffic(const Plan& plan) {
 
 TEST_CASE("traffic is that of every transfer, and its columns are what ranks receive") {
   Prng prng(20261121);
+  Topology topology = star(64);
   std::int64_t plans = 0, pairs = 0;
   for (int draw = 0; draw < 3000; ++draw) {
-    DrawnPair drawn = draw_pair(prng);
-    for (std::string_view planner : {"rule", "graph", "p2p", "hybrid"}) {
-      std::optional<Plan> plan;
-      try {
-        plan = planned(Request(drawn.source, drawn.destination), planner);
-      } catch (const InputError&) {
-        continue;
-      }
-      INFO("draw " << draw << ": " << plan->request().text() << " by " << planner);
+    std::optional<Request> request = draw_request(prng);
+    if (!request) continue;
+    for (const PlannerRow* planner : own_planners()) {
+      std::optional<Plan> plan = plan_by(*planner, *request, on(topology));
+      if (!plan) continue;
+      INFO("draw " << draw << ": " << plan->request().text() << " by " << planner->name);
       ++plans;
       std::vector<PairBytes> traffic = traffic_of(*plan);
       std::vector<PairBytes> expected;

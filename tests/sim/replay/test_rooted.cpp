@@ -194,8 +194,8 @@ TEST_CASE("a gather holds nobody but its root, a broadcast holds all") {
 
 TEST_CASE("drawn rooted collectives take no less than their bounds, by any transport") {
   test::Prng prng(33);
+  const std::vector<std::string_view> transports(kTransportNames.begin(), kTransportNames.end());
   const char* kinds[] = {"broadcast", "reduce", "gather", "scatter"};
-  const char* transports[] = {"ideal", "nccl", "copy-engine"};
   Topology topology = find_topology("dgx-h100:2");
   test::Rig rig(topology);
   for (int draw = 0; draw < 200; ++draw) {
@@ -206,7 +206,7 @@ TEST_CASE("drawn rooted collectives take no less than their bounds, by any trans
     ranks.resize(static_cast<std::size_t>(count));
     std::string text = rooted(kinds[prng.below(4)], prng.pick(ranks),
                               fmt::format(R"(, "ranks": [{}], "transport": "{}")",
-                                          fmt::join(ranks, ", "), transports[prng.below(3)]),
+                                          fmt::join(ranks, ", "), prng.pick(transports)),
                               1 + prng.below(std::int64_t{1} << (1 + prng.below(33))));
     CAPTURE(text);
     ReplayReport report = rig.replay(trace_of(kHeader, {text}));

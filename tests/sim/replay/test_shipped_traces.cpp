@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kUs = 1'000'000;
 
 // A small budget keeps the test quick; the times do not depend on it.
-ReplayReport shipped(const std::string& name, const char* planner = "auto") {
+ReplayReport shipped(const std::string& name, std::string_view planner = "auto") {
   Trace trace = read_trace("traces/" + name + ".jsonl");
   Topology topology = find_topology(trace.topology);
   return Rig(topology, planner).replay(trace, std::int64_t{16} << 20);
@@ -178,9 +178,9 @@ TEST_CASE("mlp-tp: products of stated work, all-reduced behind them") {
 TEST_CASE("No shipped trace is quicker than its bound, by any planner") {
   for (const char* name :
        {"mlp-tp", "mlp-tp-sequence-parallel", "pipeline-8x3090-two-streams-compute"})
-    for (const char* planner : {"auto", "rule", "graph", "p2p", "hybrid", "packed"}) {
-      ReplayReport report = shipped(name, planner);
-      INFO(name << " " << planner);
+    for (const PlannerRow& planner : planners()) {
+      ReplayReport report = shipped(name, planner.name);
+      INFO(name << " " << planner.name);
       CHECK(report.bound_ps > 0);
       CHECK(report.bound_ps <= report.time_ps);
     }

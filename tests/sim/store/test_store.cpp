@@ -8,10 +8,10 @@
 
 #include "core/base/errors.h"
 #include "core/layout/request.h"
-#include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "sim/store/data_check.h"
 #include "sim/store/store.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/cases.h"
 #include "tests/support/oracle.h"
 #include "tests/support/rough_data.h"
@@ -207,8 +207,8 @@ TEST_CASE("the digest is that of the destination shards, rank after rank") {
   REQUIRE(report.digest);
   CHECK(*report.digest == hasher.digest());
   // All planners give the same bytes.
-  for (const char* planner : {"rule", "hybrid", "packed"})
-    CHECK(checked(request, kNoLimit, kNoLimit, planner).digest == report.digest);
+  for (const PlannerRow* planner : own_planners())
+    CHECK(checked(request, kNoLimit, kNoLimit, planner->name).digest == report.digest);
 }
 
 TEST_CASE("of several tensors all are moved, in full or not at all, and each is checked") {
@@ -266,9 +266,9 @@ TEST_CASE("every dtype and operator passes the check at a size with several chun
     for (const char* op : {"sum", "avg", "min", "max", "product", "band", "bor", "bxor"}) {
       if (!can_reduce(parse_reduce_op(op), parse_dtype(dtype))) continue;
       std::string from = std::string("P(") + op + ")P(" + op + ")";
-      for (const char* planner : {"rule", "p2p", "hybrid", "packed"})
+      for (const PlannerRow* planner : own_planners())
         CHECK(checked(request_of("3x2", "37,41", from.c_str(), "S(1)R", dtype), kNoLimit, kNoLimit,
-                      planner)
+                      planner->name)
                   .elements == 37 * 41 * 2);
     }
   }
@@ -327,8 +327,8 @@ TEST_CASE("ranks that share a shard's shape but not its zeros are not taken for 
   CHECK_THROWS_WITH(
       sim::move_and_check(std::make_shared<const Plan>(wrong), nullptr, kNoLimit, kNoLimit),
       Contains("rank 1") && Contains("[0]") && Contains("4 of its elements"));
-  for (const char* planner : {"rule", "p2p", "hybrid", "packed"})
-    CHECK(checked(request, kNoLimit, kNoLimit, planner).elements == 8);
+  for (const PlannerRow* planner : own_planners())
+    CHECK(checked(request, kNoLimit, kNoLimit, planner->name).elements == 8);
 }
 
 TEST_CASE("shrinking keeps what is even even, and halves the longest pieces first") {

@@ -16,6 +16,7 @@
 #include "core/traffic/accounting.h"
 #include "sim/study/study.h"
 #include "tests/sim/study/related_requests.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/part.h"
 
 namespace reshard::test {
@@ -267,9 +268,9 @@ TEST_CASE("relations: auto is no slower than any planner, and no planner beats t
             std::int64_t best = *time_of(move, "auto", transport),
                          least = bound_ps(move, transport);
             CHECK(best >= least);
-            for (const char* planner : {"rule", "graph", "p2p", "hybrid", "packed"})
-              if (std::optional<std::int64_t> time = time_of(move, planner, transport)) {
-                INFO(planner << " by " << text(transport));
+            for (const PlannerRow* planner : own_planners())
+              if (std::optional<std::int64_t> time = time_of(move, planner->name, transport)) {
+                INFO(planner->name << " by " << text(transport));
                 CHECK(*time >= best);
               }
           }

@@ -208,8 +208,8 @@ TEST_CASE("the engine runs once for all that is recorded, and once for the time 
 }
 
 TEST_CASE("a time for comparing is the study's, and leaves nothing in the cache") {
-  for (const char* planner : {"auto", "rule", "p2p"}) {
-    Studies studies(machine(), find_planner(planner), {.cache_capacity = 4});
+  for (const PlannerRow& planner : planners()) {
+    Studies studies(machine(), planner, {.cache_capacity = 4});
     Request request = request_on("4x4", "8,16", "S0,R", "S1,S0");
     std::int64_t time = studies.unproved_time_ps(request);
     CHECK(studies.cache_statistics().misses == 0);

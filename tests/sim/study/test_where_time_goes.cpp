@@ -17,6 +17,7 @@
 #include "sim/study/link_rates.h"
 #include "sim/study/recorded_run.h"
 #include "sim/study/study.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"
 
@@ -118,17 +119,11 @@ void for_each_plan(std::uint64_t seeds, const Topology& topology,
     Prng prng(seed);
     std::optional<Request> request = test::draw_request(prng);
     if (!request) continue;
-    for (const char* planner : {"rule", "p2p", "hybrid", "packed"}) {
+    for (const PlannerRow* planner : test::own_planners()) {
       PlannerInput input;
       input.topology = &topology;
-      std::optional<Plan> plan;
-      try {
-        plan = make_plan(find_planner(planner), *request, input);
-      } catch (const InputError&) {
-        continue;
-      }
-      INFO("seed " << seed << ", " << planner);
-      visit(*plan);
+      INFO("seed " << seed << ", " << planner->name);
+      if (std::optional<Plan> plan = test::plan_by(*planner, *request, input)) visit(*plan);
     }
   }
 }

@@ -7,10 +7,14 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(Catch2 REQUIRED)
 include(Catch)
 
+# Operators whose values the program leaves out.
+reshard_part(reshard_rare_operators FOLDER tests/support/operators LINKS reshard_operators
+  PRIVATE Eigen3::Eigen)
 # What tests share, with every part of core and sim; one body of conformance for every executor.
 file(GLOB support CONFIGURE_DEPENDS tests/support/*.cpp)
 reshard_part(reshard_test_support SOURCES ${support} tests/conformance/conformance.cpp
-  LINKS reshard_page reshard_host reshard_text nlohmann_json::nlohmann_json Threads::Threads)
+  LINKS reshard_rare_operators reshard_page reshard_host reshard_text
+  nlohmann_json::nlohmann_json Threads::Threads)
 # The GPU's kernels compiled for the host, a GPU made of host memory whose streams run as late or as
 # early as events allow, and a stand-in for NCCL that checks how it is used.
 if(THRUST_INCLUDE)

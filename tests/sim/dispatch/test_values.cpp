@@ -15,9 +15,12 @@
 #include "sim/dispatch/random_offsets.h"
 #include "sim/dispatch/values/values.h"
 #include "sim/operators/operators.h"
+#include "tests/support/operators/rare_rows.h"
 
 namespace reshard::sim {
 namespace {
+
+[[maybe_unused]] const bool kRare = add_rare_rows();
 
 std::shared_ptr<const Plan> plan_of(const Request& request) {
   return std::make_shared<const Plan>(make_plan(find_planner("p2p"), request, {}));

@@ -4,6 +4,7 @@
 
 #include "sim/operators/folds/slices.h"
 #include "sim/operators/pointwise/arithmetic.h"
+#include "tests/support/operators/rare_rows.h"
 
 namespace reshard::sim {
 namespace {

@@ -39,7 +39,7 @@ struct LocalCall {
   // Converts a dim from -rank .. rank-1 to 0 .. rank-1; 0-d tensors count as 1-d.
   int dim_of(std::int64_t dim, int rank) const;
   int dim(std::string_view attribute, std::int64_t absent, int rank) const;
-  std::optional<DType> dtype() const;  // attribute "dtype"
+  DType dtype_or(DType absent) const;  // attribute "dtype"
   // A number attribute; `absent` if it is not given.
   double number(std::string_view name, double absent) const;
 };

@@ -23,7 +23,7 @@ Array reduced(const LocalCall& call, const Array& in, DType dtype, Function func
 
 // "dtype", or that of the tensor. Throws InputError if it is not floating.
 inline DType floating_dtype(const LocalCall& call) {
-  DType dtype = call.dtype().value_or(call.tensor(0).dtype);
+  DType dtype = call.dtype_or(call.tensor(0).dtype);
   call.expect(is_real(dtype), "expected a floating tensor");
   return dtype;
 }

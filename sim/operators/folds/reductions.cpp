@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/ops/attributes.h"
 #include "sim/operators/folds/reduced.h"
 #include "sim/operators/pointwise/arithmetic.h"
 
@@ -15,7 +16,7 @@ using namespace arithmetic;
 
 // Integers are summed in i64.
 DType sum_dtype(const LocalCall& call, const Array& in) {
-  return call.dtype().value_or(is_real(in.dtype) ? in.dtype : DType::I64);
+  return call.dtype_or(is_real(in.dtype) ? in.dtype : DType::I64);
 }
 
 template <class Fold>
@@ -71,7 +72,7 @@ double norm_of(std::span<const double> slice, double p) {
 
 template <double (*kFunction)(std::span<const double>, double)>
 ArrayResults norm(const LocalCall& call) {
-  double p = call.number(call.attributes.has("p") ? "p" : "ord", 2);
+  double p = norm_order(call.attributes);
   return results(reduced<double>(call, call.tensor(0), floating_dtype(call),
                                  [&](std::span<const double> s) { return kFunction(s, p); }));
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/integers.h"
+#include "core/ops/attributes.h"
 #include "sim/operators/moving/shapes.h"
 #include "sim/operators/rearranged.h"
 
@@ -30,15 +32,6 @@ ArrayResults split_into(const LocalCall& call, const Array& in, int dim,
   return out;
 }
 
-// Pieces of equal size, the last one with the remainder; an empty dim has one empty piece.
-std::vector<std::int64_t> pieces(const LocalCall& call, std::int64_t extent, std::int64_t size) {
-  call.expect(size > 0 || (size == 0 && extent == 0), "expected a size above 0");
-  std::vector<std::int64_t> out;
-  for (std::int64_t at = 0; at < extent; at += size) out.push_back(std::min(size, extent - at));
-  if (out.empty()) out.push_back(0);
-  return out;
-}
-
 ArrayResults split(const LocalCall& call) {
   const Array& in = call.tensor(0);
   int dim = cut_dim(call, in);
@@ -46,7 +39,10 @@ ArrayResults split(const LocalCall& call) {
     const OpValue* value = call.attributes.find(name);
     if (!value || value->is_null()) continue;
     std::vector<std::int64_t> sizes = call.attributes.integers(name);
-    if (value->kind != OpValue::Kind::List) sizes = pieces(call, in.shape[dim], sizes[0]);
+    if (value->kind != OpValue::Kind::List) {
+      bool is_nothing = in.shape[dim] == 0 && sizes[0] == 0;  // PyTorch takes that
+      sizes = pieces_of(in.shape[dim], is_nothing ? 1 : sizes[0]);
+    }
     return split_into(call, in, dim, sizes);
   }
   call.refuse("expected split_size or split_sizes");
@@ -58,7 +54,7 @@ ArrayResults chunk(const LocalCall& call) {
   std::int64_t chunks = call.attributes.integer("chunks"), extent = in.shape[dim];
   call.expect(chunks > 0 && chunks <= (1 << 20), "expected a number of chunks above 0");
   if (extent == 0) return split_into(call, in, dim, std::vector<std::int64_t>(to_index(chunks), 0));
-  return split_into(call, in, dim, pieces(call, extent, (extent - 1) / chunks + 1));
+  return split_into(call, in, dim, pieces_of(extent, ceil_div(extent, chunks)));
 }
 
 Array selected(const Array& in, int dim, std::int64_t index) {
@@ -77,57 +73,24 @@ ArrayResults unbind(const LocalCall& call) {
   return out;
 }
 
-std::int64_t index_in(const LocalCall& call, std::int64_t extent) {
-  std::int64_t index = call.attributes.integer("index");
-  if (index < -extent || index >= extent)
-    call.refuse(
-        fmt::format("expected an index from {} to {}, found {}", -extent, extent - 1, index));
-  return index < 0 ? index + extent : index;
-}
-
 ArrayResults select(const LocalCall& call) {
   const Array& in = call.tensor(0);
   int dim = cut_dim(call, in);
-  return results(selected(in, dim, index_in(call, in.shape[dim])));
+  return results(selected(in, dim, index_in_dim(call.attributes, in.shape[dim])));
 }
 
-// The indices of a dim that a slice takes.
-struct Range {
-  std::int64_t start, length, step;
-};
-Range range_of(const LocalCall& call, std::int64_t extent) {
-  auto place = [&](const char* name, std::int64_t absent) {
-    std::int64_t at = call.attributes.integer(name, absent);
-    return std::clamp<std::int64_t>(at < 0 ? at + extent : at, 0, extent);
-  };
-  std::int64_t start = place("start", 0), end = std::max(place("end", extent), start);
-  std::int64_t step = call.attributes.integer("step", 1);
-  call.expect(step > 0, "expected a step above 0");
-  return {start, end == start ? 0 : (end - start - 1) / step + 1, std::min(step, extent + 1)};
-}
-
+// Also narrow.
 ArrayResults slice(const LocalCall& call) {
   const Array& in = call.tensor(0);
   int dim = cut_dim(call, in);
-  Range range = range_of(call, in.shape[dim]);
-  return results(narrowed(in, dim, range.start, range.length, range.step));
-}
-
-ArrayResults narrow(const LocalCall& call) {
-  const Array& in = call.tensor(0);
-  int dim = cut_dim(call, in);
-  std::int64_t start = call.attributes.integer("start", 0), extent = in.shape[dim];
-  std::int64_t length = call.attributes.integer("length");
-  if (start < 0) start += extent;
-  call.expect(start >= 0 && length >= 0 && start <= extent && length <= extent - start,
-              "expected a range within the dim");
-  return results(narrowed(in, dim, start, length));
+  DimSlice range = slice_in_dim(call.attributes, in.shape[dim]);
+  return results(narrowed(in, dim, range.start, range.count(), range.step));
 }
 
 // `whole` with `part` in a range of a dim.
-Array with_range(const LocalCall& call, Array whole, const Array& part, int dim, Range range) {
+Array with_range(const LocalCall& call, Array whole, const Array& part, int dim, DimSlice range) {
   Shape shape = whole.shape;
-  shape[dim] = range.length;
+  shape[dim] = range.count();
   if (part.shape != shape)
     call.refuse(fmt::format("expected a part of [{}], found [{}]", text(shape), text(part.shape)));
   DimVector strides = dense_strides(whole.shape);
@@ -147,7 +110,7 @@ template <bool kBackward>
 ArrayResults slice_scatter(const LocalCall& call) {
   Array whole = kBackward ? zeros_of(call) : call.tensor(0);
   int dim = cut_dim(call, whole);
-  Range range = range_of(call, whole.shape[dim]);
+  DimSlice range = slice_in_dim(call.attributes, whole.shape[dim]);
   return results(with_range(call, whole, call.tensor(kBackward ? 0 : 1), dim, range));
 }
 
@@ -160,8 +123,8 @@ ArrayResults select_scatter(const LocalCall& call) {
   shape[dim] = 1;
   call.expect(part.shape.size() + 1 == shape.size() && part.count() == element_count(shape),
               "expected a part of the whole without that dim");
-  Range range{index_in(call, whole.shape[dim]), 1, 1};
-  return results(with_range(call, whole, reshaped(part, shape), dim, range));
+  std::int64_t index = index_in_dim(call.attributes, whole.shape[dim]);
+  return results(with_range(call, whole, reshaped(part, shape), dim, {index, index + 1, 1}));
 }
 
 constexpr std::array kRows{
@@ -174,7 +137,7 @@ constexpr std::array kRows{
     OperatorRow{"unbind", unbind},
     OperatorRow{"select", select},
     OperatorRow{"slice", slice},
-    OperatorRow{"narrow", narrow},
+    OperatorRow{"narrow", slice},
     OperatorRow{"slice_backward", slice_scatter<true>},
     OperatorRow{"slice_scatter", slice_scatter<false>},
     OperatorRow{"select_backward", select_scatter<true>},

@@ -62,7 +62,7 @@ double real_of(std::uint64_t bits, DType dtype) {
 
 ArrayResults view_dtype(const LocalCall& call) {
   const Array& in = call.tensor(0);
-  DType dtype = call.dtype().value_or(in.dtype);
+  DType dtype = call.dtype_or(in.dtype);
   if (dtype == in.dtype) return results(in);
   call.expect(size_bytes(dtype) == size_bytes(in.dtype), "expected a dtype of the same size");
   std::vector<double> reals = values<double>(in);

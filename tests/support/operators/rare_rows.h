@@ -23,6 +23,7 @@ std::span<const OperatorRow> linalg_rows();
 std::span<const OperatorRow> max_unpooling_rows();
 std::span<const OperatorRow> optimizer_rows();
 std::span<const OperatorRow> padding_rows();
+std::span<const OperatorRow> pair_loss_rows();
 std::span<const OperatorRow> pointwise_gamma_rows();
 std::span<const OperatorRow> pointwise_polynomial_rows();
 std::span<const OperatorRow> pointwise_special_rows();

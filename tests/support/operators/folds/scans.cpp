@@ -27,7 +27,7 @@ ArrayResults scanned(const LocalCall& call, DType dtype, Fold fold) {
 
 DType sum_dtype(const LocalCall& call) {
   DType own = call.tensor(0).dtype;
-  return call.dtype().value_or(is_real(own) ? own : DType::I64);
+  return call.dtype_or(is_real(own) ? own : DType::I64);
 }
 
 ArrayResults cumsum(const LocalCall& call) {

@@ -241,12 +241,16 @@ ArrayResults compute(std::string_view name, const std::vector<ArrayArgument>& ar
   return (*op)(arguments, attributes, random);
 }
 
-bool computes(std::string_view name) {
+bool computes_itself(std::string_view name) {
   if (find_local_operator(name)) return true;
   constexpr std::array<std::string_view, 4> kOfComplex{"view_as_complex", "view_as_real", "complex",
                                                        "polar"};
-  if (std::find(kOfComplex.begin(), kOfComplex.end(), name) != kOfComplex.end()) return true;
-  if (find_row(fmt::format("{}.c64", name))) return true;
+  return std::find(kOfComplex.begin(), kOfComplex.end(), name) != kOfComplex.end() ||
+         find_row(fmt::format("{}.c64", name));
+}
+
+bool computes(std::string_view name) {
+  if (computes_itself(name)) return true;
   const Operator* known = known_operator(name);
   return known && is_decomposed(*known);
 }

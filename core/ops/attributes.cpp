@@ -154,4 +154,85 @@ std::vector<bool> OpAttributes::booleans(std::string_view name, std::vector<bool
   return value ? list_of<bool>(name, *value, boolean_of) : absent;
 }
 
+// ---- what more than one side reads
+
+int dim_in_range(std::int64_t dim, int dims, std::string_view attribute) {
+  std::int64_t at = dim < 0 ? dim + std::max(dims, 1) : dim;
+  if (at < 0 || at >= std::max(dims, 1))
+    throw InputError(
+        fmt::format("attr {}: dim {} is out of range for {} dims", attribute, dim, dims));
+  return static_cast<int>(at);
+}
+
+Reduction loss_reduction(const OpAttributes& attributes) {
+  std::int64_t reduction = attributes.integer("reduction", 1);
+  if (reduction < 0 || reduction > 2)
+    throw InputError(
+        fmt::format("attr reduction: expected 0 (none), 1 (mean) or 2 (sum), found {}", reduction));
+  return static_cast<Reduction>(reduction);
+}
+
+std::string_view norm_order_name(const OpAttributes& attributes) {
+  return attributes.find("p") ? "p" : "ord";
+}
+double norm_order(const OpAttributes& attributes) {
+  return attributes.number(norm_order_name(attributes), 2.0);
+}
+
+std::int64_t index_in_dim(const OpAttributes& attributes, std::int64_t length) {
+  std::int64_t index = attributes.integer("index");
+  if (index < -length || index >= length)
+    throw InputError(fmt::format("attr index: {} is out of range for a dim of {}", index, length));
+  return index < 0 ? index + length : index;
+}
+
+DimSlice slice_in_dim(const OpAttributes& attributes, std::int64_t length) {
+  if (attributes.has("length")) {  // narrow
+    std::int64_t start = attributes.integer("start"), count = attributes.integer("length");
+    if (start < 0) start += length;
+    if (start < 0 || count < 0 || start > length || count > length - start)
+      throw InputError(
+          fmt::format("attr length: {} from {} on is more than {}", count, start, length));
+    return {start, start + count, 1};
+  }
+  auto clamped = [&](std::string_view name, std::int64_t absent) {
+    std::int64_t at = attributes.integer(name, absent);
+    return std::clamp<std::int64_t>(at < 0 ? at + length : at, 0, length);
+  };
+  DimSlice out{clamped("start", 0), clamped("end", length), attributes.integer("step", 1)};
+  if (out.step < 1) throw InputError("attr step: expected at least 1");
+  out.step = std::min(out.step, length + 1);
+  out.end = std::max(out.start, out.end);
+  return out;
+}
+
+std::vector<std::int64_t> pieces_of(std::int64_t length, std::int64_t size) {
+  if (size < 1)
+    throw InputError(fmt::format("attr split_size: expected at least 1, found {}", size));
+  std::vector<std::int64_t> out;
+  for (std::int64_t at = 0; at < length; at += size) out.push_back(std::min(size, length - at));
+  if (out.empty()) out.push_back(0);
+  return out;
+}
+
+std::vector<std::int64_t> number_per_dim(const OpAttributes& attributes, std::string_view name,
+                                         std::size_t dims, const std::vector<std::int64_t>& absent,
+                                         bool empty_is_absent) {
+  std::vector<std::int64_t> out = attributes.optional_integers(name).value_or(absent);
+  if (out.empty() && empty_is_absent) out = absent;
+  if (out.size() == 1) out.resize(dims, out[0]);
+  if (out.size() != dims)
+    throw InputError(fmt::format("attr {}: expected {} numbers, found {}", name, dims, out.size()));
+  return out;
+}
+
+int normalized_dims(const OpAttributes& attributes, const Shape& shape) {
+  std::vector<std::int64_t> sizes = attributes.integers("normalized_shape");
+  if (std::ssize(sizes) > shape.size() ||
+      !std::equal(sizes.rbegin(), sizes.rend(), std::make_reverse_iterator(shape.end())))
+    throw InputError(
+        fmt::format("attr normalized_shape: expected the last dims of [{}]", text(shape)));
+  return static_cast<int>(sizes.size());
+}
+
 }  // namespace reshard

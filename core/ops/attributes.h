@@ -9,6 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/integers.h"
+#include "core/layout/box.h"
+
 namespace reshard {
 
 // One argument: null, a boolean, an integer, a number, a text, or a list of these.
@@ -67,5 +70,41 @@ class OpAttributes {
   const OpValue* present(std::string_view name) const;
   std::vector<std::pair<std::string, OpValue>> values_;
 };
+
+// ---- what more than one side reads: rules, decompositions, and what computes values. Each throws
+// InputError "attr NAME: ..." for a value that does not fit.
+
+// A dim of `dims`, of which 0 counts as 1, as 0 .. dims - 1; -1 is the last.
+int dim_in_range(std::int64_t dim, int dims, std::string_view attribute);
+
+// What becomes of the losses of elements: the attribute "reduction".
+enum class Reduction : std::int64_t { None = 0, Mean = 1, Sum = 2 };
+Reduction loss_reduction(const OpAttributes& attributes);
+
+// The order of a norm: "p", or else "ord"; 2 if both are absent.
+std::string_view norm_order_name(const OpAttributes& attributes);
+double norm_order(const OpAttributes& attributes);
+
+// "index" in a dim of this length, from 0.
+std::int64_t index_in_dim(const OpAttributes& attributes, std::int64_t length);
+
+// "start", "end" and "step" of a slice of a dim of this length: 0 <= start <= end <= length; narrow
+// has "start" and "length", which must lie in the dim.
+struct DimSlice {
+  std::int64_t start, end, step;
+  std::int64_t count() const { return ceil_div(end - start, step); }
+};
+DimSlice slice_in_dim(const OpAttributes& attributes, std::int64_t length);
+
+// A dim of this length in pieces of `size`, the last one with the rest; an empty dim is one piece.
+std::vector<std::int64_t> pieces_of(std::int64_t length, std::int64_t size);
+
+// One number for each of `dims`; a single one is for all of them.
+std::vector<std::int64_t> number_per_dim(const OpAttributes& attributes, std::string_view name,
+                                         std::size_t dims, const std::vector<std::int64_t>& absent,
+                                         bool empty_is_absent = false);
+
+// How many dims the attribute "normalized_shape" has; they are the last ones of `shape`.
+int normalized_dims(const OpAttributes& attributes, const Shape& shape);
 
 }  // namespace reshard

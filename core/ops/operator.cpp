@@ -10,6 +10,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/printable.h"
+#include "core/ops/attributes.h"
 #include "core/ops/catalogue/other_names.h"
 #include "core/ops/rules/rules.h"
 #include "core/ops/views/view_map.h"
@@ -258,21 +259,9 @@ std::vector<const TensorMeta*> OpSite::inputs() const {
   return out;
 }
 
-namespace {
-
-int in_range(std::int64_t dim, int dims, std::string_view attribute) {
-  std::int64_t at = dim < 0 ? dim + std::max(dims, 1) : dim;
-  if (at < 0 || at >= std::max(dims, 1))
-    throw InputError(
-        fmt::format("attr {}: dim {} is out of range for {} dims", attribute, dim, dims));
-  return static_cast<int>(at);
-}
-
-}  // namespace
-
 int OpSite::dim(std::string_view attribute, std::int64_t absent, int dims) const {
   if (dims < 0) dims = shape(0).size();
-  return in_range(attributes.integer(attribute, absent), dims, attribute);
+  return dim_in_range(attributes.integer(attribute, absent), dims, attribute);
 }
 
 std::optional<std::vector<int>> OpSite::dims(std::string_view attribute, int dims) const {
@@ -280,7 +269,7 @@ std::optional<std::vector<int>> OpSite::dims(std::string_view attribute, int dim
   std::optional<std::vector<std::int64_t>> list = attributes.optional_integers(attribute);
   if (!list) return std::nullopt;
   std::vector<int> out;
-  for (std::int64_t dim : *list) out.push_back(in_range(dim, dims, attribute));
+  for (std::int64_t dim : *list) out.push_back(dim_in_range(dim, dims, attribute));
   return out;
 }
 

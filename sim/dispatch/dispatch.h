@@ -81,8 +81,8 @@ struct DispatchReport {
   std::int64_t elements_cancelled = 0;
   // Number of calls and redistributions without computed values.
   std::int64_t calls_left_out = 0;
-  std::string values_left_out;         // why there are none, if values were requested; empty: not
-                                       // requested
+  // Why there are none, or none of these calls; empty: nothing is left out, or none were requested.
+  std::string values_left_out;
   std::vector<TraceFinding> findings;  // unmet expectations, moves that must be explicit
 };
 

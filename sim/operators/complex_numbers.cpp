@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/ops/metas.h"
+#include "sim/operators/operator_row.h"
 
 namespace reshard::sim {
 namespace {
@@ -208,7 +209,6 @@ ArrayResults compute_complex(std::string_view name, const std::vector<ArrayArgum
   if (base == "view_as_real") return one(as_pairs(tensor(0)));
   if (base == "complex") return one(complex_of(tensor(0), tensor(1)));
   if (base == "polar") return one(from_polar(tensor(0), tensor(1)));
-  if (base.starts_with("_fft_")) return fourier_transform(base, tensor(0), attributes);
   if (base == "mul") return one(product("mul.Tensor", operand(0), operand(1)));
   if (base == "mm" || base == "bmm") return one(product(base, operand(0), operand(1)));
   if (base == "div" && !attributes.has("rounding_mode"))
@@ -233,6 +233,8 @@ ArrayResults compute_complex(std::string_view name, const std::vector<ArrayArgum
     Array unit = Array::of(DType::F32, Shape{}, std::vector<double>{1});
     return one(quotient(parts_of(unit), operand(0)));
   }
+  if (const OperatorRow* row = find_row(fmt::format("{}.c64", base)))
+    return row->run({row->name, arguments, attributes, random, row});
   if (std::find(kByPart.begin(), kByPart.end(), base) != kByPart.end() && !name.ends_with("out"))
     return by_part(name, base, arguments, attributes, random);
   throw NotComputed(fmt::format("{} of complex numbers is not computed", name));

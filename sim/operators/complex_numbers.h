@@ -24,8 +24,4 @@ bool is_complex(std::string_view name, const std::vector<ArrayArgument>& argumen
 ArrayResults compute_complex(std::string_view name, const std::vector<ArrayArgument>& arguments,
                              const OpAttributes& attributes, const RandomStream& random);
 
-// _fft_c2c, _fft_r2c and _fft_c2r.
-ArrayResults fourier_transform(std::string_view name, const Array& input,
-                               const OpAttributes& attributes);
-
 }  // namespace reshard::sim

@@ -9,7 +9,7 @@ namespace reshard::sim {
 namespace {
 
 Array filled(const LocalCall& call, const Shape& shape, const Term& value) {
-  DType dtype = call.dtype().value_or(call.tensor(0).dtype);
+  DType dtype = call.dtype_or(call.tensor(0).dtype);
   if (!Array::zeros(dtype, shape).count()) return Array::zeros(dtype, shape);
   std::size_t count = to_index(element_count(shape));
   if (value.scalar_kind == DType::F64)
@@ -48,7 +48,7 @@ ArrayResults copy(const LocalCall& call) {
 }
 
 ArrayResults same(const LocalCall& call) {
-  return results(cast(call.tensor(0), call.dtype().value_or(call.tensor(0).dtype)));
+  return results(cast(call.tensor(0), call.dtype_or(call.tensor(0).dtype)));
 }
 
 ArrayResults equal(const LocalCall& call) {

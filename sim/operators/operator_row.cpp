@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
+#include "core/ops/attributes.h"
+#include "core/ops/metas.h"
 
 namespace reshard::sim {
 
@@ -40,21 +42,13 @@ const std::vector<const Array*>& LocalCall::full_list(std::size_t position) cons
   return arrays;
 }
 
-int LocalCall::dim_of(std::int64_t dim, int rank) const {
-  std::int64_t dims = std::max(rank, 1);
-  if (dim < -dims || dim >= dims)
-    refuse(fmt::format("expected a dim from {} to {}, found {}", -dims, dims - 1, dim));
-  return static_cast<int>(dim < 0 ? dim + dims : dim);
-}
+int LocalCall::dim_of(std::int64_t dim, int rank) const { return dim_in_range(dim, rank, "dim"); }
 
 int LocalCall::dim(std::string_view attribute, std::int64_t absent, int rank) const {
-  return dim_of(attributes.integer(attribute, absent), rank);
+  return dim_in_range(attributes.integer(attribute, absent), rank, attribute);
 }
 
-std::optional<DType> LocalCall::dtype() const {
-  if (!attributes.has("dtype")) return std::nullopt;
-  return parse_dtype(attributes.text("dtype", ""));
-}
+DType LocalCall::dtype_or(DType absent) const { return reshard::dtype_or(attributes, absent); }
 
 double LocalCall::number(std::string_view attribute, double absent) const {
   return attributes.number(attribute, absent);

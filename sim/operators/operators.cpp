@@ -20,54 +20,50 @@ namespace {
 
 using Table = std::map<std::string_view, const OperatorRow*>;
 
+void add(std::span<const OperatorRow> rows, Table& to) {
+  for (const OperatorRow& row : rows) {
+    bool is_new = to.emplace(row.name, &row).second;
+    RESHARD_CHECK(is_new, std::string(row.name));
+  }
+}
+
 Table table_of_all() {
   Table out;
   for (std::span<const OperatorRow> rows : {attention_rows(),
-                                            pointwise_gamma_rows(),
                                             batch_norm_rows(),
                                             binning_rows(),
                                             convolution_rows(),
                                             creation_rows(),
                                             cutting_rows(),
-                                            einsum_rows(),
                                             embedding_rows(),
-                                            grouped_rows(),
                                             indexing_rows(),
                                             joining_rows(),
-                                            linalg_rows(),
                                             loss_rows(),
                                             matmul_rows(),
                                             max_pooling_rows(),
                                             norm_rows(),
-                                            optimizer_rows(),
                                             ordering_rows(),
                                             pointwise_backward_rows(),
                                             pointwise_binary_rows(),
-                                            pointwise_polynomial_rows(),
-                                            pointwise_special_rows(),
                                             pointwise_ternary_rows(),
                                             pointwise_unary_rows(),
                                             random_rows(),
                                             reduction_rows(),
-                                            resampling_rows(),
-                                            scan_rows(),
                                             softmax_rows(),
                                             view_rows()})
-    for (const OperatorRow& row : rows) {
-      bool is_new = out.emplace(row.name, &row).second;
-      RESHARD_CHECK(is_new, std::string(row.name));
-    }
+    add(rows, out);
   return out;
 }
 
+Table& table() {
+  static Table all = table_of_all();
+  return all;
+}
+
 const OperatorRow* row_of(std::string_view base, std::string_view overload) {
-  static const Table kTable = table_of_all();
-  if (!overload.empty()) {
-    auto with_overload = kTable.find(fmt::format("{}.{}", base, overload));
-    if (with_overload != kTable.end()) return with_overload->second;
-  }
-  auto bare = kTable.find(base);
-  return bare == kTable.end() ? nullptr : bare->second;
+  const OperatorRow* exact =
+      overload.empty() ? nullptr : find_row(fmt::format("{}.{}", base, overload));
+  return exact ? exact : find_row(base);
 }
 
 bool drop_suffix(std::string_view& text, std::string_view suffix) {
@@ -180,6 +176,13 @@ ArrayResults compute_steps(const Operator& op, std::vector<ArrayArgument> argume
 
 }  // namespace
 
+void add_operator_rows(std::span<const OperatorRow> rows) { add(rows, table()); }
+
+const OperatorRow* find_row(std::string_view name) {
+  auto found = table().find(name);
+  return found == table().end() ? nullptr : found->second;
+}
+
 std::optional<LocalOperator> find_local_operator(std::string_view name) {
   if (name.starts_with("aten.")) name.remove_prefix(5);
   std::size_t dot = name.find('.');
@@ -238,13 +241,16 @@ ArrayResults compute(std::string_view name, const std::vector<ArrayArgument>& ar
   return (*op)(arguments, attributes, random);
 }
 
-bool computes(std::string_view name) {
+bool computes_itself(std::string_view name) {
   if (find_local_operator(name)) return true;
-  constexpr std::string_view kOfComplex[]{"view_as_complex", "view_as_real", "complex",
-                                          "polar",           "_conj",        "_fft_c2c",
-                                          "_fft_r2c",        "_fft_c2r"};
-  if (std::find(std::begin(kOfComplex), std::end(kOfComplex), name) != std::end(kOfComplex))
-    return true;
+  constexpr std::array<std::string_view, 4> kOfComplex{"view_as_complex", "view_as_real", "complex",
+                                                       "polar"};
+  return std::find(kOfComplex.begin(), kOfComplex.end(), name) != kOfComplex.end() ||
+         find_row(fmt::format("{}.c64", name));
+}
+
+bool computes(std::string_view name) {
+  if (computes_itself(name)) return true;
   const Operator* known = known_operator(name);
   return known && is_decomposed(*known);
 }

@@ -62,7 +62,9 @@ class NotComputed : public InputError {
 ArrayResults compute(std::string_view name, const std::vector<ArrayArgument>& arguments,
                      const OpAttributes& attributes, const RandomStream& random);
 
-// Whether compute() has the operator.
+// Whether compute() has the operator itself; and whether it has that, or the operator consists of
+// others, of which it may lack some.
+bool computes_itself(std::string_view name);
 bool computes(std::string_view name);
 
 }  // namespace reshard::sim

@@ -25,7 +25,7 @@ Array drawn(const LocalCall& call, DType dtype, const Shape& shape, Draw draw) {
 template <class Draw>
 ArrayResults drawn_like(const LocalCall& call, Draw draw) {
   const Array& like = call.tensor(0);
-  return results(drawn(call, call.dtype().value_or(like.dtype), like.shape,
+  return results(drawn(call, call.dtype_or(like.dtype), like.shape,
                        [&](RandomNumber n, std::size_t) { return draw(n); }));
 }
 
@@ -36,7 +36,7 @@ double below_one(double unit, DType dtype) {
 }
 
 ArrayResults rand_like(const LocalCall& call) {
-  DType dtype = call.dtype().value_or(call.tensor(0).dtype);
+  DType dtype = call.dtype_or(call.tensor(0).dtype);
   return drawn_like(call, [&](RandomNumber n) { return below_one(n.unit(), dtype); });
 }
 ArrayResults randn_like(const LocalCall& call) {

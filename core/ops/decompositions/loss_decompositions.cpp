@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Losses per element, kept, averaged or summed, and their gradients.
-#include <fmt/format.h>
-
+#include "core/base/errors.h"
+#include "core/ops/attributes.h"
 #include "core/ops/decompositions/steps.h"
 
 namespace reshard {
 namespace {
 
-enum Reduction : std::int64_t { kNone = 0, kMean = 1, kSum = 2 };
-
-std::int64_t reduction_of(const Steps& s) {
-  std::int64_t reduction = s.attributes().integer("reduction", kMean);
-  if (reduction < kNone || reduction > kSum)
-    s.refuse(
-        fmt::format("attr reduction: expected 0 (none), 1 (mean) or 2 (sum), found {}", reduction));
-  return reduction;
+Reduction reduction_of(const Steps& s) {
+  (void)s.attributes().integer("reduction", 1);  // what is no integer is refused without a name
+  try {
+    return loss_reduction(s.attributes());
+  } catch (const InputError& error) {
+    s.refuse(error.what());
+  }
 }
 
 void give_reduced(Steps& s, StepTensor loss) {
-  std::int64_t reduction = reduction_of(s);
-  s.give(reduction == kMean ? s("mean", {loss}) : reduction == kSum ? s("sum", {loss}) : loss);
+  const Reduction reduction = reduction_of(s);
+  s.give(reduction == Reduction::Mean  ? s("mean", {loss})
+         : reduction == Reduction::Sum ? s("sum", {loss})
+                                       : loss);
 }
 
 OpValue number(double value) { return OpValue(value); }
@@ -27,7 +28,7 @@ OpValue integer(std::int64_t value) { return OpValue(value); }
 
 // The factor of one element's gradient.
 double share(const Steps& s, StepTensor of, double factor = 1) {
-  return reduction_of(s) == kMean ? factor / s.count_of(of) : factor;
+  return reduction_of(s) == Reduction::Mean ? factor / s.count_of(of) : factor;
 }
 
 void mse_loss_backward(Steps& s) {
@@ -92,7 +93,7 @@ void binary_cross_entropy_backward(Steps& s) {
   StepTensor bottom = s("clamp", {variance}, {{"min", number(1e-12)}});
   StepTensor out = s("div.Tensor", {top, bottom});
   if (weight != kNoTensor) out = s("mul.Tensor", {out, weight});
-  if (reduction_of(s) == kMean)
+  if (reduction_of(s) == Reduction::Mean)
     out = s("div.Tensor", {out}, {{"other", number(s.count_of(probability))}});
   s.give(out);
 }
@@ -102,7 +103,7 @@ void soft_margin_loss_backward(Steps& s) {
   StepTensor sure = s("sigmoid", {s("mul.Tensor", {s.in(2), s.in(1)})});
   StepTensor slope = s("sub.Tensor", {sure}, {{"other", integer(1)}});
   StepTensor out = s("mul.Tensor", {signed_grad, slope});
-  if (reduction_of(s) == kMean)
+  if (reduction_of(s) == Reduction::Mean)
     out = s("div.Tensor", {out}, {{"other", number(s.count_of(s.in(1)))}});
   s.give(out);
 }

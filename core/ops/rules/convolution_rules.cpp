@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/ops/attributes.h"
 #include "core/ops/candidates.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
@@ -19,12 +20,7 @@ int weight_of(const OpSite& site) { return is_backward(site) ? 2 : 1; }
 
 std::vector<std::int64_t> per_dim(const OpSite& site, std::string_view name, std::int64_t absent) {
   std::size_t dims = to_index(site.shape(input_of(site)).size() - 2);
-  std::vector<std::int64_t> out =
-      site.attributes.optional_integers(name).value_or(std::vector<std::int64_t>{absent});
-  if (out.size() == 1) out.resize(dims, out[0]);
-  if (out.size() != dims)
-    throw InputError(fmt::format("attr {}: expected {} numbers, found {}", name, dims, out.size()));
-  return out;
+  return number_per_dim(site.attributes, name, dims, {absent});
 }
 
 bool cuts_last_dim(const OpSite& site) {

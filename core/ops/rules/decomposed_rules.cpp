@@ -2,6 +2,7 @@
 // Operators that are followed through the steps of their decomposition.
 #include <algorithm>
 
+#include "core/ops/attributes.h"
 #include "core/ops/decompositions/steps.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
@@ -139,7 +140,7 @@ bool divides_by_count(const OpSite& site) {
 
 std::string_view fault_of_steps(const OpSite& site, std::span<const std::int32_t> sizes,
                                 const std::vector<std::optional<OpPlacements>>& wanted) {
-  if (divides_by_count(site) && site.attributes.integer("reduction", 1) == 1)
+  if (divides_by_count(site) && loss_reduction(site.attributes) == Reduction::Mean)
     for (const OpPlacement& placement : *wanted[1])
       if (placement.is_shard_like())
         return "PyTorch divides by how many elements a rank has: the gradient of a mean is too "

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operators that PyTorch runs by a handler: argmax and argmin, and the losses of loss_parallel.
+#include "core/ops/attributes.h"
 #include "core/ops/rules/rules.h"
 
 #include <fmt/format.h>
@@ -149,15 +150,15 @@ Decision nll_loss(const OpCall& call, const OpSite& site) {
   std::size_t axis = class_axis(call, logits, classes);
   OpPlacements targets = target_placements(logits.placements, axis, classes),
                whole(targets.size(), OpPlacement::replicate());
-  std::int64_t reduction = call.attributes.integer("reduction", 1);
-  if (!backward && reduction == 1 && targets.size() > 1)
+  const Reduction reduction = loss_reduction(call.attributes);
+  if (!backward && reduction == Reduction::Mean && targets.size() > 1)
     throw InputError(
         fmt::format("{}: loss_parallel takes the mean only on a mesh of one axis; sum, "
                     "and divide",
                     call.op->name));
   OpPlacements loss = targets;
   for (OpPlacement& placement : loss)
-    if (reduction == 2 && placement.is_shard_like())
+    if (reduction == Reduction::Sum && placement.is_shard_like())
       placement = OpPlacement::partial(ReduceOp::Sum);
   Decision out;
   for (std::size_t i = 0; i < call.arguments.size(); ++i) {
@@ -165,7 +166,7 @@ Decision nll_loss(const OpCall& call, const OpSite& site) {
       out.wanted.emplace_back(std::nullopt);
     } else if (input_of(call, i) == &logits) {
       out.wanted.emplace_back(logits.placements);
-    } else if (site.op.tensors[i].name == "target" || (i == 0 && reduction == 0)) {
+    } else if (site.op.tensors[i].name == "target" || (i == 0 && reduction == Reduction::None)) {
       out.wanted.emplace_back(targets);
       if (input_of(call, i)->placements != targets)
         out.corrected =

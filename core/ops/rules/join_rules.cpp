@@ -7,6 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"
+#include "core/ops/attributes.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
 
@@ -70,14 +71,9 @@ std::vector<std::int64_t> split_sizes(const OpSite& site) {
     if (site.attributes.has(name)) return site.attributes.integers(name);
   bool chunks = site.op.name == "chunk";
   std::int64_t size = site.attributes.integer(chunks ? "chunks" : "split_size");
-  if (size < 1)
-    throw InputError(fmt::format("attr split_size: expected at least 1, found {}", size));
-  if (chunks) size = std::max<std::int64_t>(ceil_div(length, size), 1);
-  check_outputs(ceil_div(length, size));
-  std::vector<std::int64_t> out;
-  for (std::int64_t at = 0; at < length; at += size) out.push_back(std::min(size, length - at));
-  if (out.empty()) out.push_back(0);
-  return out;
+  if (chunks && size > 0) size = std::max<std::int64_t>(ceil_div(length, size), 1);
+  if (size > 0) check_outputs(ceil_div(length, size));
+  return pieces_of(length, size);
 }
 
 Rows split(const OpSite& site) {
@@ -143,33 +139,14 @@ Rows select(const OpSite& site) { return without_dim(site, site.dim("dim", 0)); 
 
 Metas select_metas(const OpSite& site) {
   int dim = site.dim("dim", 0);
-  std::int64_t length = site.shape(0)[dim], index = site.attributes.integer("index");
-  if (index < -length || index >= length)
-    throw InputError(fmt::format("attr index: {} is out of range for a dim of {}", index, length));
+  (void)index_in_dim(site.attributes, site.shape(0)[dim]);
   return {TensorMeta{reduced_shape(site.shape(0), {dim}, false), site.meta(0).dtype}};
-}
-
-struct Slice {
-  std::int64_t start, end, step;
-};
-
-Slice slice_of(const OpSite& site, std::int64_t length) {
-  auto clamped = [&](std::string_view name, std::int64_t absent) {
-    std::int64_t at = site.attributes.integer(name, absent);
-    return std::clamp<std::int64_t>(at < 0 ? at + length : at, 0, length);
-  };
-  Slice out{clamped("start", 0), clamped("end", length), site.attributes.integer("step", 1)};
-  if (site.attributes.has("length"))  // narrow
-    out.end = std::min(length, out.start + site.attributes.integer("length"));
-  if (out.step < 1) throw InputError("attr step: expected at least 1");
-  out.end = std::max(out.start, out.end);
-  return out;
 }
 
 Rows slice(const OpSite& site) {
   int dim = site.dim("dim", 0);
   std::int64_t length = site.shape(0)[dim];
-  Slice part = slice_of(site, length);
+  DimSlice part = slice_in_dim(site.attributes, length);
   bool all = part.start == 0 && part.end == length && part.step == 1;
   Rows rows;
   cut_alike(site, all ? std::vector<int>{} : std::vector<int>{dim}, 2, rows);
@@ -180,18 +157,7 @@ Rows slice(const OpSite& site) {
 Metas slice_metas(const OpSite& site) {
   TensorMeta out = site.meta(0);
   int dim = site.dim("dim", 0);
-  if (site.attributes.has("length")) {  // narrow
-    std::int64_t start = site.attributes.integer("start"),
-                 count = site.attributes.integer("length");
-    if (start < 0) start += out.shape[dim];
-    if (start < 0 || count < 0 || start + count > out.shape[dim])
-      throw InputError(
-          fmt::format("attr length: {} from {} on is more than {}", count, start, out.shape[dim]));
-    out.shape[dim] = count;
-    return {out};
-  }
-  Slice part = slice_of(site, out.shape[dim]);
-  out.shape[dim] = ceil_div(part.end - part.start, part.step);
+  out.shape[dim] = slice_in_dim(site.attributes, out.shape[dim]).count();
   return {out};
 }
 

@@ -4,21 +4,12 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/ops/attributes.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
 
 namespace reshard {
 namespace {
-
-enum Reduction : std::int64_t { kNone = 0, kMean = 1, kSum = 2 };
-
-std::int64_t reduction_of(const OpSite& site) {
-  std::int64_t reduction = site.attributes.integer("reduction", kMean);
-  if (reduction < kNone || reduction > kSum)
-    throw InputError(
-        fmt::format("attr reduction: expected 0 (none), 1 (mean) or 2 (sum), found {}", reduction));
-  return reduction;
-}
 
 int class_dim(const Shape& scores) { return scores.size() >= 2 ? 1 : 0; }
 
@@ -38,11 +29,11 @@ constexpr Mark kWhole = {}, kAddends = {Mark::Kind::Partial, 0, ReduceOp::Sum};
 
 Rows nll_loss(const OpSite& site) {
   Rows rows;
-  std::int64_t reduction = reduction_of(site);
+  const Reduction reduction = loss_reduction(site.attributes);
   for (BatchDim dim : batch_dims(site.shape(0))) {
-    if (reduction == kMean) break;
+    if (reduction == Reduction::Mean) break;
     Mark targets = Mark::shard(dim.targets);
-    Row row = reduction == kNone ? Row{targets, kWhole} : Row{kAddends, kAddends};
+    Row row = reduction == Reduction::None ? Row{targets, kWhole} : Row{kAddends, kAddends};
     row.push_back(Mark::shard(dim.scores));
     row.push_back(targets);
     if (site.has(2)) row.push_back(kWhole);
@@ -57,14 +48,14 @@ Metas nll_loss_metas(const OpSite& site) {
   if (targets != site.shape(1))
     throw InputError(fmt::format("{}: expected targets [{}], found [{}]", site.op.name,
                                  text(targets), text(site.shape(1))));
-  bool keeps = reduction_of(site) == kNone;
+  bool keeps = loss_reduction(site.attributes) == Reduction::None;
   return {TensorMeta{keeps ? targets : Shape{}, scores.dtype}, TensorMeta{Shape{}, scores.dtype}};
 }
 
 // Inputs: grad, scores, targets, weight, total weight.
 Rows nll_loss_backward(const OpSite& site) {
   Rows rows;
-  std::int64_t reduction = reduction_of(site);
+  const Reduction reduction = loss_reduction(site.attributes);
   auto add = [&](Mark scores, Mark grad, Mark targets, Mark total) {
     Row row{scores, grad, scores, targets};
     if (site.has(3)) row.push_back(kWhole);
@@ -73,16 +64,16 @@ Rows nll_loss_backward(const OpSite& site) {
   };
   for (BatchDim dim : batch_dims(site.shape(1))) {
     Mark scores = Mark::shard(dim.scores), targets = Mark::shard(dim.targets);
-    add(scores, reduction == kNone ? targets : kWhole, targets, kWhole);
-    if (reduction == kSum) add(scores, kWhole, targets, kAddends);
+    add(scores, reduction == Reduction::None ? targets : kWhole, targets, kWhole);
+    if (reduction == Reduction::Sum) add(scores, kWhole, targets, kAddends);
   }
   // Only a mean uses the total.
-  if (reduction != kMean) add(kWhole, kWhole, kWhole, kAddends);
+  if (reduction != Reduction::Mean) add(kWhole, kWhole, kWhole, kAddends);
   return rows;
 }
 
 Metas nll_loss_backward_metas(const OpSite& site) {
-  (void)reduction_of(site);
+  (void)loss_reduction(site.attributes);
   return {site.meta(1)};
 }
 

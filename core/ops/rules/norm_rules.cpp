@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/ops/attributes.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
 #include "core/ops/torch_fault.h"
@@ -29,15 +30,7 @@ Metas softmax_metas(const OpSite& site) {
 // The number of dims of argument `input` before those that are normalised.
 int leading_dims(const OpSite& site, int input) {
   const Shape& shape = site.shape(input);
-  std::vector<std::int64_t> normalized = site.attributes.integers("normalized_shape");
-  int lead = shape.size() - static_cast<int>(normalized.size());
-  bool fits = lead >= 0;
-  for (std::size_t i = 0; fits && i < normalized.size(); ++i)
-    fits = normalized[i] == shape[lead + static_cast<int>(i)];
-  if (!fits)
-    throw InputError(
-        fmt::format("attr normalized_shape: expected the last dims of [{}]", text(shape)));
-  return lead;
+  return shape.size() - normalized_dims(site.attributes, shape);
 }
 
 // One row per leading dim: the outputs, then the inputs that it cuts, then replicated weights.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/ops/attributes.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
 
@@ -23,15 +24,8 @@ int window_dims(const OpSite& site) {
   throw CheckFailure("a pooling without its dims");
 }
 
-// One number per window dim. A single number is used for all of them, an empty list means `absent`.
 Numbers per_window_dim(const OpSite& site, std::string_view name, const Numbers& absent) {
-  std::size_t dims = to_index(window_dims(site));
-  Numbers out = site.attributes.optional_integers(name).value_or(absent);
-  if (out.empty()) out = absent;
-  if (out.size() == 1) out.resize(dims, out[0]);
-  if (out.size() != dims)
-    throw InputError(fmt::format("attr {}: expected {} numbers, found {}", name, dims, out.size()));
-  return out;
+  return number_per_dim(site.attributes, name, to_index(window_dims(site)), absent, true);
 }
 
 // The number of dims before the window dims: the channels, and a batch before them if there is one.

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/base/errors.h"
+#include "core/ops/attributes.h"
 #include "core/ops/metas.h"
 #include "core/ops/rules/rules.h"
 #include "core/ops/torch_fault.h"
@@ -120,9 +121,6 @@ Metas same_dtype_metas(const OpSite& site) {
 
 // ---- norms
 
-std::string_view order_name(const OpSite& site) { return site.attributes.find("p") ? "p" : "ord"; }
-double order_of(const OpSite& site) { return site.attributes.number(order_name(site), 2.0); }
-
 std::vector<int> norm_dims(const OpSite& site) { return reduced_dims(site); }
 
 bool is_power_sum(const OpSite& site) {  // a norm without its root
@@ -130,8 +128,8 @@ bool is_power_sum(const OpSite& site) {  // a norm without its root
 }
 
 Mark norm_partial(const OpSite& site) {
-  double order = order_of(site);
-  const OpValue* written = site.attributes.find(order_name(site));
+  double order = norm_order(site.attributes);
+  const OpValue* written = site.attributes.find(norm_order_name(site.attributes));
   bool is_number = written && written->kind == OpValue::Kind::Number;
   return is_power_sum(site) || order == 0 ? Mark::partial(ReduceOp::Sum)
          : order == INFINITY              ? Mark::partial(ReduceOp::Max)
@@ -143,7 +141,8 @@ Rows norm(const OpSite& site) {
   Rows rows;
   const Mark partial = norm_partial(site);
   reduce_rows(site, norm_dims(site), partial, rows);
-  if (is_power_sum(site) || std::isinf(order_of(site))) rows.push_back({partial, partial});
+  if (is_power_sum(site) || std::isinf(norm_order(site.attributes)))
+    rows.push_back({partial, partial});
   return rows;
 }
 
@@ -156,7 +155,7 @@ bool keeps_norm(const Placing& placing) {
   auto is_kept = [&](const OpPlacement& placement) { return placement.is_partial(partial.op); };
   const OpPlacements& wanted = *placing.to[0];
   if (std::none_of(wanted.begin(), wanted.end(), is_kept)) return true;
-  return std::isinf(order_of(placing.site)) && placing.from[0]->at_least_zero;
+  return std::isinf(norm_order(placing.site.attributes)) && placing.from[0]->at_least_zero;
 }
 
 std::string_view norm_fault(const TorchChoice& choice) {
@@ -164,7 +163,7 @@ std::string_view norm_fault(const TorchChoice& choice) {
     return "PyTorch 2.15 is silently wrong here: it takes norms of addends for addends of the "
            "norm, "
            "though what is most negative, or a power, is lost";
-  double order = order_of(choice.site);
+  double order = norm_order(choice.site.attributes);
   return std::isinf(order) ? fault_of_empty(choice, norm_dims(choice.site)) : std::string_view();
 }
 

@@ -12,6 +12,7 @@
 #include "core/ops/views/view_map.h"
 #include "sim/dispatch/random_offsets.h"
 #include "sim/dispatch/values/comparing.h"
+#include "sim/dispatch/values/left_out.h"
 #include "sim/dispatch/values/own_call.h"
 #include "sim/operators/complex_numbers.h"
 #include "sim/operators/operators.h"
@@ -54,7 +55,8 @@ class Checking {
       if (on_call)
         on_call(static_cast<std::int64_t>(i), static_cast<std::int64_t>(report_.calls.size()));
       try {
-        if (lacks_values(call)) {
+        if (is_unknown(call)) unknown_.note(call);
+        if (is_unknown(call) || lacks_inputs(call)) {
           leave_out(call);
         } else if (!call.op) {
           redistribute(call);
@@ -62,6 +64,7 @@ class Checking {
           compute_call(call);
         }
       } catch (const NotComputed&) {
+        unknown_.note(call);
         leave_out(call);
       } catch (const InputError& error) {
         throw error.in(fmt::format("{}:{}", trace_.file, call.line));
@@ -69,6 +72,7 @@ class Checking {
       for (ValueId value : named(call))
         if (last_use[to_index(value)] == i) forget(value);
     }
+    report_.values_left_out = unknown_.text();
   }
 
  private:
@@ -100,24 +104,17 @@ class Checking {
     copies_.erase(value);
   }
 
-  // It is unknown what an operator without a rule computes, and what depends on it.
-  bool lacks_values(const DispatchedCall& call) const {
-    if (!call.recorded.empty()) return true;
-    if (call.op && !call.op->is_view && !computes(call.op->name)) return true;
+  bool lacks_inputs(const DispatchedCall& call) const {
     std::vector<ValueId> inputs = call.said->flat_in();
     return std::any_of(inputs.begin(), inputs.end(),
                        [&](ValueId value) { return value != kNoValue && !held_[to_index(value)]; });
   }
 
+  // Nothing is known any longer of what it makes or writes to, and of what shares memory with that.
   void leave_out(const DispatchedCall& call) {
-    if (report_.calls_left_out++ == 0)
-      report_.values_left_out =
-          fmt::format("{} of line {}, and what comes of it",
-                      call.op ? call.op->name : "a redistribution", call.line);
-    for (ValueId value : call.said->out) {
-      if (value == kNoValue) continue;
+    ++report_.calls_left_out;
+    for (ValueId value : changed_by(call)) {
       held_[to_index(value)].reset();
-      // Nothing that shares memory with what it writes to is known any longer.
       for (ValueId other : sharers_[report_.sharing.places[to_index(value)]->whole]) forget(other);
     }
   }
@@ -384,6 +381,7 @@ class Checking {
   DispatchReport& report_;
   const PlanOf& plan_of_;
   Comparing comparing_;
+  UnknownOperators unknown_;
   std::vector<std::optional<Sharded>> held_;          // by value
   std::map<ValueId, std::vector<Sharded>> copies_;    // Best: redistributed copies
   std::map<MemoryId, std::vector<ValueId>> sharers_;  // by their memory as whole tensors

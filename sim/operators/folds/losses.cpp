@@ -4,22 +4,14 @@
 
 #include <array>
 
+#include "sim/operators/folds/losses.h"
 #include "sim/operators/folds/slices.h"
 #include "sim/operators/pointwise/arithmetic.h"
-#include "sim/operators/pointwise/pointwise.h"
 
 namespace reshard::sim {
 namespace {
 
 using namespace arithmetic;
-
-enum Reduction : std::int64_t { kNone, kMean, kSum };
-
-std::int64_t reduction(const LocalCall& call) {
-  std::int64_t out = call.attributes.integer("reduction", kMean);
-  call.expect(out >= kNone && out <= kSum, "expected a reduction 0 (none), 1 (mean) or 2 (sum)");
-  return out;
-}
 
 // Scores of shape (C), (N, C) or (N, C, d1 ...) as one slice of classes per target.
 struct Scored {
@@ -50,15 +42,6 @@ Scored scored(const LocalCall& call, const Array& x, const Array& target, const 
   return out;
 }
 
-// Reduces one value per target by `kind`. The mean divides by the total weight.
-Array reduced(const std::vector<double>& each, std::int64_t kind, double weight, DType dtype,
-              const Shape& shape) {
-  if (kind == kNone) return Array::of(dtype, shape, each);
-  double total = 0;
-  for (double x : each) total += x;
-  return Array::of(dtype, Shape{}, std::vector<double>{kind == kMean ? total / weight : total});
-}
-
 ArrayResults nll_loss_forward(const LocalCall& call) {
   const Array &x = call.tensor(0), &target = call.tensor(1);
   Scored of = scored(call, x, target, call.optional_tensor(2));
@@ -69,9 +52,10 @@ ArrayResults nll_loss_forward(const LocalCall& call) {
     each[i] = -of.weights[i] * of.scores.slice(static_cast<Int>(i))[to_index(of.targets[i])];
     weight += of.weights[i];
   }
-  std::int64_t kind = reduction(call);
-  Array total = Array::of(x.dtype, Shape{}, std::vector<double>{kind == kNone ? 0 : weight});
-  return results(reduced(each, kind, weight, x.dtype, target.shape), std::move(total));
+  const Reduction kind = loss_reduction(call.attributes);
+  Array total =
+      Array::of(x.dtype, Shape{}, std::vector<double>{kind == Reduction::None ? 0 : weight});
+  return results(reduced_loss(each, kind, weight, x.dtype, target.shape), std::move(total));
 }
 
 ArrayResults nll_loss(const LocalCall& call) {
@@ -84,9 +68,9 @@ ArrayResults nll_loss(const LocalCall& call) {
 ArrayResults nll_loss_backward(const LocalCall& call) {
   const Array &grad = call.tensor(0), &x = call.tensor(1), &target = call.tensor(2);
   Scored of = scored(call, x, target, call.optional_tensor(3));
-  std::int64_t kind = reduction(call);
+  const Reduction kind = loss_reduction(call.attributes);
   std::vector<double> g = values<double>(broadcast_to(call, grad, target.shape));
-  bool is_mean = kind == kMean;
+  bool is_mean = kind == Reduction::Mean;
   call.expect(!is_mean || call.tensor(4).count() == 1, "expected a total weight of one element");
   double weight = is_mean ? values<double>(call.tensor(4))[0] : 1;
   std::fill(of.scores.values.begin(), of.scores.values.end(), 0);
@@ -121,8 +105,8 @@ ArrayResults cross_entropy_of_shares(const LocalCall& call, double smoothing) {
     }
     each.push_back(loss);
   }
-  return results(reduced(each, reduction(call), static_cast<double>(dims.count), x.dtype,
-                         dims.reduced(false)));
+  return results(reduced_loss(each, loss_reduction(call.attributes),
+                              static_cast<double>(dims.count), x.dtype, dims.reduced(false)));
 }
 
 ArrayResults cross_entropy_loss(const LocalCall& call) {
@@ -143,52 +127,16 @@ ArrayResults cross_entropy_loss(const LocalCall& call) {
     if (smoothing > 0) each[i] += smoothing / classes * smooth;
     weight += of.weights[i];
   }
-  return results(reduced(each, reduction(call), weight, x.dtype, target.shape));
+  return results(
+      reduced_loss(each, loss_reduction(call.attributes), weight, x.dtype, target.shape));
 }
 
-// Losses of two tensors, element by element: each with its derivative by the first tensor. The
-// third argument is the parameter of the loss.
-using Pair = double (*)(double, double, double);
-double squared(double x, double y, double) { return (x - y) * (x - y); }
-double squared_slope(double x, double y, double) { return 2 * (x - y); }
-double absolute(double x, double y, double) { return std::fabs(x - y); }
-double huber(double x, double y, double p) {
-  double d = std::fabs(x - y);
-  return d <= p ? 0.5 * d * d : p * (d - 0.5 * p);
-}
-double huber_slope(double x, double y, double p) { return smaller(larger(x - y, -p), p); }
-double smooth(double x, double y, double p) {
-  return p == 0 ? std::fabs(x - y) : huber(x, y, p) / p;
-}
-double smooth_slope(double x, double y, double p) {
-  return p == 0 ? double((x > y) - (x < y)) : huber_slope(x, y, p) / p;
+ArrayResults mse_loss(const LocalCall& call) {
+  return loss_of_pair(call, [](double x, double y) { return (x - y) * (x - y); });
 }
 
-double parameter(const LocalCall& call) {
-  return call.number(call.attributes.has("delta") ? "delta" : "beta", 1);
-}
-
-template <Pair kLoss>
-ArrayResults pair_loss(const LocalCall& call) {
-  const Array &x = call.tensor(0), &y = call.tensor(1);
-  Shape shape = broadcast(call, x.shape, y.shape);
-  std::vector<double> a = values<double>(broadcast_to(call, x, shape)),
-                      b = values<double>(broadcast_to(call, y, shape));
-  double p = parameter(call);
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = kLoss(a[i], b[i], p);
-  return results(reduced(a, reduction(call), static_cast<double>(a.size()), x.dtype, shape));
-}
-
-template <Pair kSlope>
-ArrayResults pair_loss_backward(const LocalCall& call) {
-  const Array &grad = call.tensor(0), &x = call.tensor(1), &y = call.tensor(2);
-  Shape shape = broadcast(call, x.shape, y.shape);
-  std::vector<double> g = values<double>(broadcast_to(call, grad, shape)),
-                      a = values<double>(broadcast_to(call, x, shape)),
-                      b = values<double>(broadcast_to(call, y, shape));
-  double p = parameter(call), by = reduction(call) == kMean ? static_cast<double>(a.size()) : 1;
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = g[i] * kSlope(a[i], b[i], p) / by;
-  return results(Array::of(x.dtype, shape, a));
+ArrayResults mse_loss_backward(const LocalCall& call) {
+  return slope_of_pair(call, [](double x, double y) { return 2 * (x - y); });
 }
 
 constexpr std::array kRows{
@@ -199,13 +147,8 @@ constexpr std::array kRows{
     OperatorRow{"nll_loss_backward", nll_loss_backward},
     OperatorRow{"nll_loss2d_backward", nll_loss_backward},
     OperatorRow{"cross_entropy_loss", cross_entropy_loss},
-    OperatorRow{"mse_loss", pair_loss<squared>},
-    OperatorRow{"l1_loss", pair_loss<absolute>},
-    OperatorRow{"huber_loss", pair_loss<huber>},
-    OperatorRow{"smooth_l1_loss", pair_loss<smooth>},
-    OperatorRow{"mse_loss_backward", pair_loss_backward<squared_slope>},
-    OperatorRow{"huber_loss_backward", pair_loss_backward<huber_slope>},
-    OperatorRow{"smooth_l1_loss_backward", pair_loss_backward<smooth_slope>},
+    OperatorRow{"mse_loss", mse_loss},
+    OperatorRow{"mse_loss_backward", mse_loss_backward},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 
+#include "core/ops/attributes.h"
 #include "sim/operators/folds/slices.h"
 #include "sim/operators/pointwise/arithmetic.h"
 
@@ -96,14 +97,9 @@ ArrayResults wanted(const LocalCall& call, const Array& x, Gradients&& g, const 
 
 // For layer and RMS norm: slices over the last dims, with a channel for each of their elements.
 Normalized over_last(const LocalCall& call, const Array& x, bool shifts, Shape& normalized) {
-  std::vector<std::int64_t> sizes = call.attributes.integers("normalized_shape");
-  int rank = x.shape.size(), dims = static_cast<int>(sizes.size());
-  call.expect(dims >= 1 && dims <= rank, "expected a normalized_shape of the input's last dims");
-  for (int d = 0; d < dims; ++d) {
-    normalized.push_back(sizes[to_index(d)]);
-    call.expect(x.shape[rank - dims + d] == normalized[d],
-                "expected a normalized_shape of the input's last sizes");
-  }
+  const int dims = normalized_dims(call.attributes, x.shape);
+  call.expect(dims >= 1, "expected a normalized_shape of 1 dim at least");
+  for (int d = x.shape.size() - dims; d < x.shape.size(); ++d) normalized.push_back(x.shape[d]);
   call.expect(is_real(x.dtype), "expected a floating tensor");
   SliceDims slices = last_dims(x.shape, dims);
   return {slices.count, slices.length, shifts, [](std::int64_t, std::int64_t k) { return k; }};

@@ -37,7 +37,7 @@ void safe_softmax_of(std::span<double> slice) {
 template <void (*kFunction)(std::span<double>)>
 ArrayResults softmax(const LocalCall& call) {
   const Array& in = call.tensor(0);
-  DType dtype = call.dtype().value_or(in.dtype);
+  DType dtype = call.dtype_or(in.dtype);
   if (call.attributes.boolean("half_to_float", false)) dtype = DType::F32;
   call.expect(is_real(dtype), "expected a floating tensor");
   Slices<double> of = slices<double>(in, slice_dim(in.shape, call.dim("dim", -1, in.shape.size())));

@@ -2,8 +2,10 @@
 // Convolution of 1 to 3 dims, transposed or not, and its derivatives. All of them iterate over the
 // same taps: (input, weight, output) triples of elements that are multiplied. In transposed
 // convolution, input and output change roles.
+#include <algorithm>
 #include <array>
 
+#include "core/ops/attributes.h"
 #include "sim/operators/folds/slices.h"
 #include "sim/operators/pointwise/arithmetic.h"
 
@@ -92,15 +94,12 @@ Numbers to_weight(const Windows& of, const Numbers& wide, const Numbers& narrow,
   return out;
 }
 
-// Sets the last `dims` entries from an attribute with one number per dim or one for all.
+// Sets the last `dims` entries, which are all alike.
 void set_dims(const LocalCall& call, const char* name, int dims,
               std::array<std::int64_t, 3>& into) {
-  if (!call.attributes.has(name)) return;
-  std::vector<std::int64_t> given = call.attributes.integers(name);
-  call.expect(given.size() == 1 || static_cast<int>(given.size()) == dims,
-              "expected stride, padding and dilation of one number or one a dim");
-  for (int d = 0; d < dims; ++d)
-    into[to_index(3 - dims + d)] = given[given.size() == 1 ? 0 : to_index(d)];
+  const std::vector<std::int64_t> given =
+      number_per_dim(call.attributes, name, to_index(dims), {into[0]});
+  std::copy(given.begin(), given.end(), into.end() - dims);
 }
 
 std::array<std::int64_t, 5> as_3d(const Shape& shape) {

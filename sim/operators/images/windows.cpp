@@ -3,17 +3,17 @@
 
 #include <algorithm>
 
+#include "core/ops/attributes.h"
+
 namespace reshard::sim {
 namespace {
 
 constexpr std::int64_t kMostPlaces = 1 << 20;
 
 std::vector<std::int64_t> per_dim(const LocalCall& call, const char* name, int dims,
-                                  std::vector<std::int64_t> absent) {
-  auto given = call.attributes.optional_integers(name);
-  std::vector<std::int64_t> out = given && !given->empty() ? *given : std::move(absent);
-  if (out.size() == 1) out.resize(to_index(dims), out[0]);
-  call.expect(std::ssize(out) == dims, "expected one number, or one for each dim of a window");
+                                  const std::vector<std::int64_t>& absent) {
+  std::vector<std::int64_t> out =
+      number_per_dim(call.attributes, name, to_index(dims), absent, true);
   for (std::int64_t number : out)
     call.expect(number >= 0 && number <= kMostPlaces, "expected numbers from 0 to 2^20");
   return out;

@@ -62,7 +62,7 @@ double real_of(std::uint64_t bits, DType dtype) {
 
 ArrayResults view_dtype(const LocalCall& call) {
   const Array& in = call.tensor(0);
-  DType dtype = call.dtype().value_or(in.dtype);
+  DType dtype = call.dtype_or(in.dtype);
   if (dtype == in.dtype) return results(in);
   call.expect(size_bytes(dtype) == size_bytes(in.dtype), "expected a dtype of the same size");
   std::vector<double> reals = values<double>(in);
@@ -116,28 +116,6 @@ ArrayResults t(const LocalCall& call) {
   return in.shape.size() < 2 ? results(in) : swapped(in, 0, 1);
 }
 
-ArrayResults movedim(const LocalCall& call) {
-  const Array& in = call.tensor(0);
-  int rank = in.shape.size();
-  auto from = call.attributes.integers("source"), to = call.attributes.integers("destination");
-  call.expect(from.size() == to.size(), "expected as many sources as destinations");
-  std::vector<int> at(to_index(rank), -1);
-  std::vector<bool> moves(to_index(rank), false);
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    int source = call.dim_of(from[i], rank), target = call.dim_of(to[i], rank);
-    call.expect(rank > 0 && !moves[to_index(source)] && at[to_index(target)] < 0,
-                "expected every dim once");
-    at[to_index(target)] = source;
-    moves[to_index(source)] = true;
-  }
-  DimVector dims;
-  for (int d = 0, next = 0; d < rank; ++d) {
-    while (at[to_index(d)] < 0 && moves[to_index(next)]) ++next;
-    dims.push_back(at[to_index(d)] < 0 ? next++ : at[to_index(d)]);
-  }
-  return permuted(in, dims);
-}
-
 ArrayResults expand(const LocalCall& call) {
   const Array& in = call.tensor(0);
   Shape size = shape_of(call, call.attributes.integers("size"));
@@ -173,33 +151,6 @@ ArrayResults unsqueeze(const LocalCall& call) {
   return results(reshaped(in, with_dim(call, in.shape, at, 1)));
 }
 
-ArrayResults unflatten(const LocalCall& call) {
-  const Array& in = call.tensor(0);
-  int dim = call.dim("dim", 0, in.shape.size());
-  call.expect(in.shape.size() > 0, "expected a tensor of 1 dim at least");
-  std::vector<std::int64_t> sizes(in.shape.begin(), in.shape.begin() + dim);
-  Shape pieces = inferred_shape(call, call.attributes.integers("sizes"), in.shape[dim]);
-  sizes.insert(sizes.end(), pieces.begin(), pieces.end());
-  sizes.insert(sizes.end(), in.shape.begin() + dim + 1, in.shape.end());
-  return results(reshaped(in, shape_of(call, sizes)));
-}
-
-ArrayResults flatten(const LocalCall& call) {
-  const Array& in = call.tensor(0);
-  int first = call.dim("start_dim", 0, in.shape.size()),
-      last = call.dim("end_dim", -1, in.shape.size());
-  call.expect(first <= last, "expected a start_dim not behind the end_dim");
-  if (in.shape.size() == 0) return results(reshaped(in, {1}));
-  Shape shape;
-  for (int d = 0; d < in.shape.size(); ++d) {
-    if (d > first && d <= last)
-      shape[first] *= in.shape[d];
-    else
-      shape.push_back(in.shape[d]);
-  }
-  return results(reshaped(in, shape));
-}
-
 // Repeats the tensor along each dim, where dims that it lacks are added in front.
 ArrayResults repeated(const LocalCall& call, const Array& in, std::vector<std::int64_t> times) {
   int rank = in.shape.size();
@@ -232,12 +183,6 @@ ArrayResults repeated(const LocalCall& call, const Array& in, std::vector<std::i
 ArrayResults repeat(const LocalCall& call) {
   return repeated(call, call.tensor(0), call.attributes.integers("repeats"));
 }
-ArrayResults tile(const LocalCall& call) {
-  const Array& in = call.tensor(0);
-  std::vector<std::int64_t> times = call.attributes.integers("dims");
-  while (std::ssize(times) < in.shape.size()) times.insert(times.begin(), 1);
-  return repeated(call, in, times);
-}
 
 constexpr std::array kRows{
     OperatorRow{"view", view},
@@ -253,18 +198,13 @@ constexpr std::array kRows{
     OperatorRow{"swapaxes", transpose},
     OperatorRow{"t", t},
     OperatorRow{"t_", t},
-    OperatorRow{"movedim", movedim},
-    OperatorRow{"moveaxis", movedim},
     OperatorRow{"expand", expand},
     OperatorRow{"expand_as", expand_as},
     OperatorRow{"squeeze", squeeze},
     OperatorRow{"squeeze_", squeeze},
     OperatorRow{"unsqueeze", unsqueeze},
     OperatorRow{"unsqueeze_", unsqueeze},
-    OperatorRow{"unflatten", unflatten},
-    OperatorRow{"flatten", flatten},
     OperatorRow{"repeat", repeat},
-    OperatorRow{"tile", tile},
 };
 
 }  // namespace

@@ -17,12 +17,15 @@
 #include "core/base/errors.h"
 #include "core/pattern/pattern.h"
 #include "sim/trace/op_values.h"
+#include "tests/support/operators/rare_rows.h"
 #include "tests/support/pinned.h"
 
 namespace reshard::sim {
 namespace {
 
 using Json = nlohmann::json;
+
+[[maybe_unused]] const bool kRare = add_rare_rows();
 
 double number_of(const Json& json) {
   if (json.is_number()) return json.get<double>();

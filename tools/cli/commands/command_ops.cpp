@@ -14,6 +14,7 @@
 #include "core/ops/decision.h"
 #include "core/ops/torch_moves.h"
 #include "sim/inputs/json_reader.h"
+#include "sim/operators/operators.h"
 #include "sim/report/json.h"
 #include "sim/report/table.h"
 #include "sim/report/writers/dispatch_writer.h"
@@ -45,17 +46,25 @@ std::string arguments_of(const Operator& op) {
   return out;
 }
 
+// Whether its values are computed: "yes", "steps" if those of its steps are, or "no".
+std::string_view values_of(const Operator& op) {
+  if (op.is_view || sim::computes_itself(op.name)) return "yes";
+  return sim::computes(op.name) ? "steps" : "no";
+}
+
 std::string operators_text(bool json) {
   if (json)
     return sim::written({{"schema", "reshard.operators/1"},
                          {"operators", sim::list_json(all_operators(), [](const Operator& op) {
                             return sim::Json{{"name", op.name},
                                              {"rule", rule_of(op)},
+                                             {"values", values_of(op)},
                                              {"arguments", arguments_of(op)}};
                           })}});
-  sim::Table table({"operator", "rule", "tensors and arguments"});
+  sim::Table table({"operator", "rule", "values", "tensors and arguments"});
   for (const Operator& op : all_operators())
-    table.add_row({op.name, std::string(rule_of(op)), arguments_of(op)});
+    table.add_row(
+        {op.name, std::string(rule_of(op)), std::string(values_of(op)), arguments_of(op)});
   return table.text(screen_width());
 }
 

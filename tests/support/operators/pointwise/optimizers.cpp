@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/operators/operator_row.h"
+#include "tests/support/operators/rare_rows.h"
 
 namespace reshard::sim {
 namespace {

@@ -7,6 +7,7 @@
 #include "sim/operators/pointwise/pointwise.h"
 #include "sim/operators/products/product.h"
 #include "sim/operators/rearranged.h"
+#include "tests/support/operators/rare_rows.h"
 
 namespace reshard::sim {
 namespace {

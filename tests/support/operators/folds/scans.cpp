@@ -4,6 +4,7 @@
 
 #include "sim/operators/folds/slices.h"
 #include "sim/operators/pointwise/arithmetic.h"
+#include "tests/support/operators/rare_rows.h"
 
 namespace reshard::sim {
 namespace {
@@ -26,7 +27,7 @@ ArrayResults scanned(const LocalCall& call, DType dtype, Fold fold) {
 
 DType sum_dtype(const LocalCall& call) {
   DType own = call.tensor(0).dtype;
-  return call.dtype().value_or(is_real(own) ? own : DType::I64);
+  return call.dtype_or(is_real(own) ? own : DType::I64);
 }
 
 ArrayResults cumsum(const LocalCall& call) {

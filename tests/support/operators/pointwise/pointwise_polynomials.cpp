@@ -5,6 +5,7 @@
 
 #include "sim/operators/pointwise/arithmetic.h"
 #include "sim/operators/pointwise/pointwise.h"
+#include "tests/support/operators/rare_rows.h"
 
 namespace reshard::sim {
 namespace {

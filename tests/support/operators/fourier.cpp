@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Fourier transforms along whole dims, computed directly by their definition: slow but obvious.
-#include <fmt/format.h>
-
+#include <array>
 #include <cmath>
 #include <complex>
 #include <numbers>
 
-#include "core/base/errors.h"
 #include "sim/operators/complex_numbers.h"
+#include "tests/support/operators/rare_rows.h"
 
 namespace reshard::sim {
 namespace {
@@ -78,10 +77,10 @@ double scale_of(std::int64_t normalization, std::int64_t count) {
   return normalization == 0 ? 1 : normalization == 1 ? 1 / std::sqrt(n) : 1 / n;
 }
 
-}  // namespace
-
-ArrayResults fourier_transform(std::string_view name, const Array& input,
-                               const OpAttributes& attributes) {
+ArrayResults fourier_transform(const LocalCall& call) {
+  const std::string_view name = call.name.substr(0, call.name.find('.'));
+  const Array& input = call.tensor(0);
+  const OpAttributes& attributes = call.attributes;
   std::vector<int> dims;
   for (std::int64_t dim : attributes.integers("dim"))
     dims.push_back(static_cast<int>(dim < 0 ? dim + input.shape.size() : dim));
@@ -108,5 +107,15 @@ ArrayResults fourier_transform(std::string_view name, const Array& input,
   shape.push_back(2);
   return {as_complex(Array::of(DType::F32, shape, out))};
 }
+
+constexpr std::array kRows{
+    OperatorRow{"_fft_c2c.c64", fourier_transform},
+    OperatorRow{"_fft_c2r.c64", fourier_transform},
+    OperatorRow{"_fft_r2c.c64", fourier_transform},
+};
+
+}  // namespace
+
+std::span<const OperatorRow> fourier_rows() { return kRows; }
 
 }  // namespace reshard::sim

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/operators/images/windows.h"
+#include "tests/support/operators/rare_rows.h"
 
 namespace reshard::sim {
 namespace {

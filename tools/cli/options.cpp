@@ -2,11 +2,8 @@
 #include "tools/cli/options.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
@@ -25,81 +22,9 @@ void require(bool given, const char* option) {
 
 }  // namespace
 
-std::string not_empty(const std::string& given) {
-  return given.empty() ? "expected a value, found ''" : "";
-}
-
-std::function<std::string(const std::string&)> whole_number(std::int64_t low, std::int64_t high) {
-  return [low, high](const std::string& given) {
-    std::int64_t number = 0;
-    const char* end = given.data() + given.size();
-    auto [rest, error] = std::from_chars(given.data(), end, number);
-    bool plain = given == "0" || given.find_first_not_of('-') == given.find_first_not_of("-0");
-    if (error == std::errc() && rest == end && plain && low <= number && number <= high)
-      return std::string();
-    return fmt::format("expected a whole number from {} to {}, found {}", low, high,
-                       reshard::quoted(given));
-  };
-}
-
-// A list is given by repeating the option: brackets and commas belong to the values.
-template <class Value>
-CLI::Option* OptionGroup::add_maybe_empty(const char* name, const char* value_name, Value& value,
-                                          const std::string& help) const {
-  return command_.add_option(name, value, help)
-      ->type_name(value_name)
-      ->group(heading_)
-      ->allow_extra_args(false);
-}
-template CLI::Option* OptionGroup::add_maybe_empty(const char*, const char*, std::string&,
-                                                   const std::string&) const;
-
-template <class Value>
-CLI::Option* OptionGroup::add(const char* name, const char* value_name, Value& value,
-                              const std::string& help) const {
-  return add_maybe_empty(name, value_name, value, help)->check(not_empty);
-}
-template CLI::Option* OptionGroup::add(const char*, const char*, std::string&,
-                                       const std::string&) const;
-template CLI::Option* OptionGroup::add(const char*, const char*, std::vector<std::string>&,
-                                       const std::string&) const;
-
-// If the name looks like an option, its FILE was forgotten.
-void OptionGroup::add_file(const char* name, std::string& value, const std::string& help) const {
-  add(name, "FILE", value, help)->check([](const std::string& given) {
-    return given.starts_with("--") ? "expected a file name, found " + reshard::quoted(given) +
-                                         " (./" + given + " is a file of this name)"
-                                   : "";
-  });
-}
-
-void OptionGroup::add_choice(const char* name, const char* value_name, std::string& value,
-                             const std::vector<std::string>& choices,
-                             const std::string& help) const {
-  add(name, value_name, value, help)->check([choices](const std::string& given) {
-    if (std::find(choices.begin(), choices.end(), given) != choices.end()) return std::string();
-    return fmt::format("expected one of {}, found {}", fmt::join(choices, " "),
-                       reshard::quoted(given));
-  });
-}
-
-template <class Integer>
-void OptionGroup::add_count(const char* name, const char* value_name, Integer& value, Integer low,
-                            Integer high, const std::string& help) const {
-  add(name, value_name, value, help)->check(whole_number(low, high));
-}
-
-template void OptionGroup::add_count(const char*, const char*, std::int64_t&, std::int64_t,
-                                     std::int64_t, const std::string&) const;
-template void OptionGroup::add_count(const char*, const char*, int&, int, int,
-                                     const std::string&) const;
-
-void OptionGroup::add_flag(const char* name, bool& value, const std::string& help) const {
-  command_.add_flag(name, value, help)->group(heading_);
-}
-
 void refuse_both(bool given, std::string_view option, std::string_view other) {
-  if (given) throw InputError(fmt::format("{}: expected without {}, found both", option, other));
+  if (given)
+    throw InputError(fmt::format("{}: expected only without {}, found both", option, other));
 }
 
 void refuse_unprinted(const OutputOptions& options, const std::string& file,
@@ -128,21 +53,18 @@ void add_request_options(CLI::App& command, RequestOptions& options) {
   group.add("--to-mesh", "MESH", options.to_mesh,
             "ranks of the destination (default: the source's)");
   group.add("--to-ranks", "RANKS", options.to_ranks, "global ranks of the destination mesh");
-  group
-      .add_maybe_empty("--shape", "SHAPE", options.shape,
-                       "global shape: 32,8192,4096 ('' is a scalar)")
-      ->each([&options](const std::string&) { options.shape_given = true; });
+  group.add_maybe_empty("--shape", "SHAPE", options.shape,
+                        "global shape: 32,8192,4096 ('' is a scalar)", &options.shape_given);
   group.add("--dtype", "DTYPE", options.dtype,
             "f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u8 bool c64 (default f32)");
   group.add("--from", "PLACEMENTS", options.from,
             "placements of the source, one per mesh axis: 'S(0)R', 'Shard(0),Partial(sum)'");
   group.add("--to", "PLACEMENTS", options.to, "placements of the destination");
   group.add("--debug-line", "LINE", options.debug_line,
-            "a redistribute_input line of PyTorch's DebugMode for shape, dtype, from and to");
-  group.add(
-      "--plan", "FILE", options.plan_files,
-      "read a plan (from `reshard plan --emit plan`; '-': standard input) in place of a request; "
-      "may be repeated: one plan of all the tensors");
+            "a redistribute_input line of PyTorch's DebugMode, for shape, dtype, from and to");
+  group.add("--plan", "FILE", options.plan_files,
+            "read a plan (from `reshard plan --emit plan`; '-': standard input) in place of a "
+            "request; may be repeated, for one plan of all the tensors");
 }
 
 void add_topology_option(const OptionGroup& group, MachineOptions& options) {
@@ -154,21 +76,22 @@ void add_topology_option(const OptionGroup& group, MachineOptions& options) {
 void add_transport_options(const OptionGroup& group, MachineOptions& options) {
   group.add_choice("--transport", "NAME", options.transport,
                    {kTransportNames.begin(), kTransportNames.end()},
-                   "what carries the steps: links alone, NCCL or copy engines with what they cost "
-                   "(default: the topology's own, of presets nccl)");
+                   "how steps are carried: by links alone, or by NCCL or copy engines with their "
+                   "costs (default: as the topology states; presets: nccl)");
   group.add("--nccl-version", "VERSION", options.nccl_version,
-            "whose choices the nccl transport makes: " + sim::nccl::known_versions() +
+            "version whose choices the nccl transport makes: " + sim::nccl::known_versions() +
                 " (default the newest)");
 }
 
 void add_cold_option(const OptionGroup& group, MachineOptions& options) {
-  group.add_flag("--cold", options.cold,
-                 "count first use: making communicators and meeting peers (docs/communicators.md)");
+  group.add_flag(
+      "--cold", options.cold,
+      "include first use: creating communicators and connecting peers (docs/communicators.md)");
 }
 
 void add_memory_limit_option(const OptionGroup& group, MachineOptions& options) {
   group.add("--memory-limit", "BYTES", options.memory_limit,
-            "most bytes that a rank may hold at once, such as 8GiB");
+            "the most bytes that a rank may hold at once, such as 8GiB");
 }
 
 void add_machine_options(CLI::App& command, MachineOptions& options) {
@@ -185,7 +108,7 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
   OptionGroup group(command, "Data");
   group.add_choice("--data", "HOW", options.how, {"full", "proof"}, how);
   group.add("--data-budget", "BYTES", options.budget,
-            "bytes of all ranks that may be moved at full size; more is moved at a reduced shape "
+            "bytes of all ranks up to which data is moved at full size; above, at a reduced shape "
             "(default 2GiB)");
 }
 
@@ -209,8 +132,8 @@ void add_perfetto_option(CLI::App& command, OutputOptions& options) {
 void add_html_option(CLI::App& command, OutputOptions& options) {
   OptionGroup(command, "Output")
       .add_file("--html", options.html,
-                "write a page to look at and to send on, all in one file ('-': to standard "
-                "output, in place of the report)");
+                "write the report as one self-contained page ('-': to standard output, in place of "
+                "the report)");
 }
 
 // Whether the shape in the line is that of the tensor, or of some rank's shard.
@@ -236,16 +159,15 @@ Request request_of_debug_line(const RequestOptions& options) {
   auto mesh = std::make_shared<const Mesh>(parse_mesh(options.mesh, options.ranks, "--mesh"));
   std::string shape = options.shape, dtype = line.dtype.empty() ? "f32" : line.dtype;
   if (!options.shape_given) {
-    if (!line.shape) throw InputError("--shape: required where --debug-line has none");
+    if (!line.shape) throw InputError("--shape: required if --debug-line has none");
     shape = text(global_shape(line, *mesh, kOption));
   }
   parse_dtype(dtype, kOption);
   Layout from = parse_layout(shape, dtype, mesh, line.from, kOption);
   if (!fits(from, line))
-    throw InputError(
-        fmt::format("--shape: expected a tensor of which a rank holds [{}], as "
-                    "--debug-line says, found [{}]",
-                    text(*line.shape), text(from.shape())));
+    throw InputError(fmt::format(
+        "--shape: expected a tensor of which a rank holds [{}], as in --debug-line, found [{}]",
+        text(*line.shape), text(from.shape())));
   return Request(std::move(from), parse_layout(shape, dtype, mesh, line.to, kOption));
 }
 

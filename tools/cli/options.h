@@ -5,51 +5,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/layout/request.h"
 #include "core/planners/planner.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
+#include "tools/cli/command_line.h"
 
 namespace reshard::tools {
-
-// A check for CLI11: returns what is wrong, or an empty text.
-std::string not_empty(const std::string& given);
-// Decimal digits only, as CLI11 itself would read 010 as 8 and 0x10 as 16.
-std::function<std::string(const std::string&)> whole_number(std::int64_t low, std::int64_t high);
-
-// The options of a command that are listed under one heading of its help.
-class OptionGroup {
- public:
-  OptionGroup(CLI::App& command, const char* heading) : command_(command), heading_(heading) {}
-  // `value_name` is the name of the value in the help. The value must not be empty. For text and
-  // lists of text.
-  template <class Value>
-  CLI::Option* add(const char* name, const char* value_name, Value& value,
-                   const std::string& help) const;
-  template <class Value>
-  CLI::Option* add_maybe_empty(const char* name, const char* value_name, Value& value,
-                               const std::string& help) const;
-  void add_file(const char* name, std::string& value, const std::string& help) const;
-  void add_choice(const char* name, const char* value_name, std::string& value,
-                  const std::vector<std::string>& choices, const std::string& help) const;
-  template <class Integer>
-  void add_count(const char* name, const char* value_name, Integer& value, Integer low,
-                 Integer high, const std::string& help) const;
-  void add_flag(const char* name, bool& value, const std::string& help) const;
-
- private:
-  CLI::App& command_;
-  const char* heading_;
-};
 
 struct RequestOptions {
   std::string mesh, to_mesh, ranks, to_ranks, shape, dtype, from, to;  // dtype: empty means f32

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "core/base/errors.h"
 #include "core/base/file_kinds.h"
@@ -31,7 +30,7 @@ std::string report_text(const std::string& path) {
   std::string text = read_input(path, kMaxReportBytes);
   const FileKind* kind = file_kind(text);
   if (kind == nullptr || (kind->id != "report" && kind->id != "json"))
-    throw InputError(fmt::format("{}: expected a report as reshard prints it with --json, found {}",
+    throw InputError(fmt::format("{}: expected a report printed by reshard with --json, found {}",
                                  input_name(path), file_look(text)));
   return text;
 }
@@ -60,23 +59,18 @@ void run_compare(const CompareOptions& options) {
 
 void add_compare_command(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App* command =
-      app.add_subcommand("compare", "set two reports side by side and say what differs");
-  command->add_option("A", options->a, "a report printed with --json; '-': standard input")
-      ->required()
-      ->check(not_empty);
-  command->add_option("B", options->b, "another one of the same command")
-      ->required()
-      ->check(not_empty);
-  add_report_options(*command, options->output);
-  add_html_option(*command, options->output);
-  command->footer(
+  CLI::App& command = add_command(
+      app, "compare", "compare two reports and list the differences",
       "Example:\n  reshard simulate --mesh 4x4 --shape 4096,4096 --from 'S(0)R' --to 'RS(1)' "
       "--planner p2p --json > a.json\n"
       "  reshard simulate --mesh 4x4 --shape 4096,4096 --from 'S(0)R' --to 'RS(1)' --planner "
       "packed --json > b.json\n"
-      "  reshard compare a.json b.json --html compare.html");
-  command->callback([options] { run_compare(*options); });
+      "  reshard compare a.json b.json --html compare.html",
+      [options] { run_compare(*options); });
+  add_argument(command, "A", options->a, "a report printed with --json; '-': standard input");
+  add_argument(command, "B", options->b, "another report of the same command");
+  add_report_options(command, options->output);
+  add_html_option(command, options->output);
 }
 
 }  // namespace reshard::tools

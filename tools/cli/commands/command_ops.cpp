@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `reshard ops`: lists operators and their rules; for one call, the candidates, their costs, and
 // the choice.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -152,14 +151,14 @@ std::string decision_text(const Asked& asked, const Decision& decision, const To
     table.add_row({chosen ? "->" : "", text(candidate->in), text(candidate->out),
                    fmt::format("{:.2f} us", candidate->cost_us)});
   }
-  std::string out = fmt::format("{}: {} candidates, {} of the chosen one's cost\n\n{}",
+  std::string out = fmt::format("{}: {} candidates, {} as cheap as the chosen one\n\n{}",
                                 asked.call.op->name, decision.candidates, decision.ties,
                                 by_cost.empty() ? "" : table.text(screen_width()) + "\n");
   out += fmt::format("chosen   {} -> {}, {:.2f} us by PyTorch's model\n", text(decision.wanted),
                      text(outputs), decision.cost_us);
   if (!decision.corrected.empty()) {
     sim::Facts facts;
-    facts.add("not as", std::string(decision.corrected));
+    facts.add("PyTorch's defect", std::string(decision.corrected));
     out += facts.text(screen_width());
   }
   std::vector<const TensorSpec*> inputs = flat_inputs(asked.call);
@@ -186,24 +185,25 @@ void run_ops(const OpsOptions& options) {
 
 void add_ops_command(CLI::App& app) {
   auto options = std::make_shared<OpsOptions>();
-  CLI::App* command = app.add_subcommand(
-      "ops", "operators on sharded tensors: their rules; the candidates and the choice for a call");
-  command->add_option("OPERATOR", options->op, "ATen's name, such as mm or max.dim; none: all");
-  command->add_option("--mesh", options->mesh, "such as 4 or dp=2,tp=4")->check(not_empty);
-  command->add_option("--in", options->in, "placements of a tensor, in the operator's order");
-  command->add_option("--shape", options->shapes, "of each --in, such as 8,4");
-  command->add_option("--dtype", options->dtypes, "of all, or of each --in; left out: f32");
-  command->add_option("--attr", options->attributes,
-                      "an argument that is no tensor: NAME=VALUE, the value as JSON");
-  command
-      ->add_option("--devices-per-host", options->devices_per_host,
-                   "what PyTorch's costs take for one host")
-      ->check(whole_number(1, kMaxRanks))
-      ->capture_default_str();
-  command->add_flag("--json", options->json, "print JSON");
-  command->footer(
-      "Example:\n  reshard ops mm --mesh 4 --in 'S(0)' --shape 64,32 --in 'S(0)' --shape 32,48");
-  command->callback([options] { run_ops(*options); });
+  CLI::App& command = add_command(
+      app, "ops",
+      "operators on sharded tensors: their rules; the candidates and the choice for a call",
+      "Example:\n  reshard ops mm --mesh 4 --in 'S(0)' --shape 64,32 --in 'S(0)' --shape 32,48",
+      [options] { run_ops(*options); });
+  add_optional_argument(command, "OPERATOR", options->op,
+                        "ATen name, such as mm or max.dim; if omitted, all are listed");
+  OptionGroup call(command, "Call");
+  call.add("--mesh", "MESH", options->mesh, "such as 4 or dp=2,tp=4");
+  call.add_maybe_empty("--in", "PLACEMENTS", options->in,
+                       "placements of a tensor, in the operator's order");
+  call.add_maybe_empty("--shape", "SHAPE", options->shapes, "of each --in, such as 8,4");
+  call.add_maybe_empty("--dtype", "DTYPE", options->dtypes,
+                       "of all, or of each --in (default f32)");
+  call.add_maybe_empty("--attr", "NAME=VALUE", options->attributes,
+                       "a non-tensor argument, with the value as JSON");
+  call.add_count("--devices-per-host", "COUNT", options->devices_per_host, 1, int{kMaxRanks},
+                 "devices per host in PyTorch's cost model (default 8)");
+  OptionGroup(command, "Output").add_flag("--json", options->json, "print JSON");
 }
 
 }  // namespace reshard::tools

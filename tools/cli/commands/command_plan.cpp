@@ -7,7 +7,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "core/base/errors.h"
 #include "core/text/plan_text.h"
@@ -76,7 +75,7 @@ void run_plan(const PlanOptions& options) {
     std::int64_t size_bytes = (matrix.size_bytes + 15) / 16 * 16;
     // -a 3 reports the slowest rank's time.
     std::string hint = fmt::format(
-        "reshard: with this in traffic.txt: NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
+        "reshard: with this output in traffic.txt: NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
         "mpirun -np {0} alltoallv_perf -b {1} -e {1} -a 3\n",
         to_int(plan.ranks.back()) + 1, size_bytes);
     std::fputs(hint.c_str(), stderr);
@@ -150,53 +149,49 @@ void run_simulate(const SimulateOptions& options) {
 
 void add_plan_command(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* command = app.add_subcommand(
-      "plan", "print the plan of a redistribution: steps, bytes per rank, peak memory, cost");
-  add_request_options(*command, options->request);
-  add_machine_options(*command, options->machine);
-  add_cold_option({*command, kMachineHeading}, options->machine);
-  add_report_options(*command, options->output);
-  add_html_option(*command, options->output);
-  OptionGroup output(*command, "Output");
-  output.add_flag(
-      "--explain", options->explain,
-      "say why each step is there, and which known defects of PyTorch the request meets");
-  output.add_choice("--emit", "WHAT", options->emit, {"report", "plan", "alltoallv-matrix"},
-                    "report; plan: the plan's own text, which --plan reads; or alltoallv-matrix: "
-                    "bytes between ranks, which nccl-tests measures");
-  command->footer(
+  CLI::App& command = add_command(
+      app, "plan", "print the plan of a redistribution: steps, bytes per rank, peak memory, cost",
       "Example:\n  reshard plan --mesh 4x4 --shape 32,8192,4096 --from 'S(0)S(1)' --to 'S(1)S(0)' "
       "--explain\n"
       "  reshard plan --mesh 8 --shape 4096,4096 --dtype bf16 --from 'S(0)' --to R --emit plan > "
       "gather.plan\n"
       "  reshard plan --mesh 8 --shape 4096,4096 --from 'S(0)' --to 'S(1)' --emit alltoallv-matrix "
       "> traffic.txt\n\n"
-      "The last is the file of NCCL_TESTS_ALLTOALLV_MATRIX_FILE: cell [i][j] is what rank i sends "
-      "to rank j, for ranks 0 to the greatest. alltoallv_perf cuts "
-      "cells to "
-      "multiples of 16 bytes and must be given -b and -e alike, at least the largest sum of a row "
-      "or column; that number is printed on standard error.");
-  command->callback([options] { run_plan(*options); });
+      "The last one prints a file for NCCL_TESTS_ALLTOALLV_MATRIX_FILE: cell [i][j] is the number "
+      "of bytes that rank i sends to rank j, for all ranks from 0. alltoallv_perf rounds cells "
+      "down to multiples of 16 bytes and needs equal -b and -e of at least the largest sum of a "
+      "row or column; that number is printed on standard error.",
+      [options] { run_plan(*options); });
+  add_request_options(command, options->request);
+  add_machine_options(command, options->machine);
+  add_cold_option({command, kMachineHeading}, options->machine);
+  add_report_options(command, options->output);
+  add_html_option(command, options->output);
+  OptionGroup output(command, "Output");
+  output.add_flag("--explain", options->explain,
+                  "explain each step, and list the known PyTorch defects that affect the request");
+  output.add_choice("--emit", "WHAT", options->emit, {"report", "plan", "alltoallv-matrix"},
+                    "report; plan: the plan's text, as read by --plan; or alltoallv-matrix: bytes "
+                    "between ranks, for nccl-tests");
 }
 
 void add_simulate_command(CLI::App& app) {
   auto options = std::make_shared<SimulateOptions>();
-  CLI::App* command = app.add_subcommand(
-      "simulate", "plan, prove, move the bytes, time it, and compare with the physical bound");
-  add_request_options(*command, options->request);
-  add_machine_options(*command, options->machine);
-  add_cold_option({*command, kMachineHeading}, options->machine);
-  add_data_options(*command, options->data,
-                   "full: move and compare every byte; proof: index sets only");
-  add_report_options(*command, options->output);
-  add_perfetto_option(*command, options->output);
-  add_html_option(*command, options->output);
-  command->footer(
+  CLI::App& command = add_command(
+      app, "simulate", "plan, prove, move the bytes, time it, and compare with the physical bound",
       "Example:\n  reshard simulate --mesh 8x2 --shape 32,8192,4096 --from 'S(0)R' --to 'RS(1)' "
       "--topology dgx-h100:2\n"
       "  reshard simulate --mesh 4 --to-mesh 4 --to-ranks 4-7 --shape 8192,8192 --dtype bf16 "
-      "--from 'S(0)' --to 'S(1)' --planner p2p --perfetto move.json");
-  command->callback([options] { run_simulate(*options); });
+      "--from 'S(0)' --to 'S(1)' --planner p2p --perfetto move.json",
+      [options] { run_simulate(*options); });
+  add_request_options(command, options->request);
+  add_machine_options(command, options->machine);
+  add_cold_option({command, kMachineHeading}, options->machine);
+  add_data_options(command, options->data,
+                   "full: move and compare every byte; proof: index sets only");
+  add_report_options(command, options->output);
+  add_perfetto_option(command, options->output);
+  add_html_option(command, options->output);
 }
 
 }  // namespace reshard::tools

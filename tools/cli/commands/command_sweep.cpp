@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `reshard sweep`: takes all pairs of placements on one or more meshes through every planner and
 // compares each time with the bound, to show where a strategy is weak.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
@@ -162,7 +161,7 @@ template <class Value>
 void require_different(const std::vector<Value>& values, std::string_view option) {
   for (auto value = values.begin(); value != values.end(); ++value)
     if (std::find(values.begin(), value, *value) != value)
-      throw InputError(std::string(option) + ": expected different ones, found one twice");
+      throw InputError(std::string(option) + ": expected each value once, found one twice");
 }
 
 void run_sweep(const SweepOptions& options) {
@@ -206,29 +205,28 @@ void run_sweep(const SweepOptions& options) {
 void add_sweep_command(CLI::App& app) {
   auto options = std::make_shared<SweepOptions>();
   options->machine.cache_size = 0;  // no pair occurs twice, so a cache would only take memory
-  CLI::App* command = app.add_subcommand(
-      "sweep",
-      "all placement pairs over one or more meshes, all planners side by side, with the bound");
-  OptionGroup request(*command, "Request"), machine(*command, kMachineHeading),
-      output(*command, "Output");
-  request.add("--mesh", "MESH", options->meshes, "a mesh; may be repeated")->required();
-  request.add("--shape", "SHAPE", options->shape, "global shape: 32,8192,4096")->required();
+  CLI::App& command = add_command(
+      app, "sweep",
+      "all placement pairs over one or more meshes, all planners side by side, with the bound",
+      "Example:\n  reshard sweep --mesh 2x2 --mesh 4x2 --shape 32,8192,4096 --csv sweep.csv",
+      [options] { run_sweep(*options); });
+  OptionGroup request(command, "Request"), machine(command, kMachineHeading),
+      output(command, "Output");
+  request.add_required("--mesh", "MESH", options->meshes, "a mesh; may be repeated");
+  request.add_required("--shape", "SHAPE", options->shape, "global shape: 32,8192,4096");
   request.add("--dtype", "DTYPE", options->dtype, "element type (default f32)");
   request.add("--placements", "PLACEMENTS", options->placements,
-              "what an axis may have: 'R,S(0),P(sum)' (default R and every dim)");
+              "placements of an axis: 'R,S(0),P(sum)' (default R and every dim)");
   machine.add("--planner", "NAME", options->planners,
               "a planner; may be repeated (default all: " + planner_names() + ")");
   add_topology_option(machine, options->machine);
   add_transport_options(machine, options->machine);
   add_memory_limit_option(machine, options->machine);
   add_cold_option(machine, options->machine);
-  add_report_options(*command, options->output);
-  add_html_option(*command, options->output);
+  add_report_options(command, options->output);
+  add_html_option(command, options->output);
   output.add_file("--csv", options->csv,
-                  "write a row per pair and planner ('-': to standard output)");
-  command->footer(
-      "Example:\n  reshard sweep --mesh 2x2 --mesh 4x2 --shape 32,8192,4096 --csv sweep.csv");
-  command->callback([options] { run_sweep(*options); });
+                  "write one row per pair and planner ('-': to standard output)");
 }
 
 }  // namespace reshard::tools

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
@@ -114,78 +113,74 @@ void run_check(const TopoOptions& options) {
                          : fmt::format("{}\n", fmt::join(doubts, "\n")));
   if (!doubts.empty())
     throw CheckNotHeld{{fmt::format(
-        "{}: {}", name, counted(static_cast<std::int64_t>(doubts.size()), "implausible thing"))}};
+        "{}: {}", name, counted(static_cast<std::int64_t>(doubts.size()), "implausible value"))}};
 }
 
 void add_name(CLI::App& command, const char* name, TopoOptions& options) {
-  command
-      .add_option(
-          name, options.name,
-          "preset, preset:count, or a file: a topology, NCCL's XML, what nvidia-smi topo -m "
-          "or p2pBandwidthLatencyTest printed")
-      ->required()
-      ->check(not_empty);
+  add_argument(command, name, options.name,
+               "preset, preset:count, or a file: a topology, NCCL's XML, or output of "
+               "nvidia-smi topo -m or p2pBandwidthLatencyTest");
+}
+
+void run_list(const OutputOptions& options) {
+  print(options.json
+            ? sim::written({{"schema", "reshard.topologies/1"}, {"topologies", presets_json()}})
+            : presets_table());
 }
 
 void add_list(CLI::App& topo) {
   auto options = std::make_shared<OutputOptions>();
-  CLI::App* list = topo.add_subcommand("list", "the machines that are known by name");
-  add_json_option(*list, *options);
-  list->footer("Example:\n  reshard topo list");
-  list->callback([options] {
-    print(options->json
-              ? sim::written({{"schema", "reshard.topologies/1"}, {"topologies", presets_json()}})
-              : presets_table());
-  });
+  CLI::App& list = add_command(topo, "list", "list the built-in machines",
+                               "Example:\n  reshard topo list", [options] { run_list(*options); });
+  add_json_option(list, *options);
 }
 
 void add_show(CLI::App& topo) {
   auto options = std::make_shared<TopoOptions>();
-  CLI::App* show = topo.add_subcommand("show", "devices, links and routes of a machine");
-  add_name(*show, "TOPOLOGY", *options);
-  OptionGroup group(*show, "Output");
+  CLI::App& show = add_command(
+      topo, "show", "show the devices, links and routes of a machine",
+      "Example:\n  reshard topo show dgx-h100:2\n  reshard topo show pcie-8x3090 --emit topology > "
+      "mine.topo",
+      [options] { run_show(*options); });
+  add_name(show, "TOPOLOGY", *options);
+  OptionGroup group(show, "Output");
   group.add_choice("--emit", "WHAT", options->emit, {"report", "topology"},
-                   "report, or topology: a file to start an own machine from");
+                   "report, or topology: a file to start your own machine from");
   group.add_file("--svg", options->svg,
                  "draw the machine into FILE as SVG ('-': to standard output, without the report)");
-  add_json_option(*show, options->output);
-  show->footer(
-      "Example:\n  reshard topo show dgx-h100:2\n  reshard topo show pcie-8x3090 --emit topology > "
-      "mine.topo");
-  show->callback([options] { run_show(*options); });
+  add_json_option(show, options->output);
 }
 
 void add_convert(CLI::App& topo) {
   auto options = std::make_shared<TopoOptions>();
-  CLI::App* convert = topo.add_subcommand("convert", "a machine in another format");
-  add_name(*convert, "IN", *options);
-  OptionGroup group(*convert, "Output");
+  CLI::App& convert =
+      add_command(topo, "convert", "convert a machine to another format",
+                  "Example:\n  reshard topo convert dump.xml --output mine.topo\n"
+                  "  reshard topo convert dgx-h200 --to dot | dot -Tsvg > machine.svg",
+                  [options] { run_convert(*options); });
+  add_name(convert, "IN", *options);
+  OptionGroup group(convert, "Output");
   group.add_choice("--to", "FORMAT", options->to, {"text", "nccl-xml", "dot"},
                    "text: a topology file; nccl-xml: for NCCL_TOPO_FILE; dot: for Graphviz");
   group.add_file("--output", options->output_file,
                  "write to FILE ('-', the default: to standard output)");
-  convert->footer(
-      "Example:\n  reshard topo convert dump.xml --output mine.topo\n"
-      "  reshard topo convert dgx-h200 --to dot | dot -Tsvg > machine.svg");
-  convert->callback([options] { run_convert(*options); });
 }
 
 }  // namespace
 
 void add_topo_command(CLI::App& app) {
-  CLI::App* topo = app.add_subcommand("topo", "list, show, convert and check machines");
-  topo->require_subcommand(1);
-  add_list(*topo);
-  add_show(*topo);
-  add_convert(*topo);
+  CLI::App& topo = add_command_group(app, "topo", "list, show, convert and check machines",
+                                     "Example:\n  reshard topo show dgx-h100:2");
+  add_list(topo);
+  add_show(topo);
+  add_convert(topo);
   auto options = std::make_shared<TopoOptions>();
-  CLI::App* check = topo->add_subcommand("check", "what of a machine cannot be so");
-  add_name(*check, "TOPOLOGY", *options);
-  add_json_option(*check, options->output);
-  check->footer(
-      "Exit code 1 where something is implausible.\nExample:\n  reshard topo check dump.xml");
-  check->callback([options] { run_check(*options); });
-  topo->footer("Example:\n  reshard topo show dgx-h100:2");
+  CLI::App& check = add_command(
+      topo, "check", "report implausible values of a machine",
+      "The exit code is 1 if something is implausible.\nExample:\n  reshard topo check dump.xml",
+      [options] { run_check(*options); });
+  add_name(check, "TOPOLOGY", *options);
+  add_json_option(check, options->output);
 }
 
 }  // namespace reshard::tools

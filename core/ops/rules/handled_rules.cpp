@@ -74,12 +74,12 @@ Decision arg_extreme(const OpCall& call, std::span<const std::int32_t> sizes,
   for (int dim : reduced)
     if (has_empty_shard(input.meta, wanted, dim, sizes))
       out.corrected =
-          "PyTorch 2.15 hangs here: a rank whose shard of the reduced dim is empty "
-          "raises, and the others wait for it";
+          "PyTorch 2.15 hangs here: a rank with an empty shard of the reduced dim raises, and the "
+          "others wait for it";
   if (has_strided(input.placements))
     out.corrected =
-        "PyTorch 2.15 is silently wrong here: its handler takes a _StridedShard for a "
-        "Shard, and gives indices of other elements";
+        "PyTorch 2.15 is silently wrong here: its handler treats a _StridedShard as a Shard and "
+        "returns indices of other elements";
   out.wanted = {wanted};
   out.cost_us = cost(input, wanted);
   out.outputs = {TensorSpec{*site.outputs[0], output}};
@@ -103,7 +103,7 @@ std::size_t class_axis(const OpCall& call, const TensorSpec& logits, int classes
   }
   if (count != 1)
     throw InputError(
-        fmt::format("{}: loss_parallel requires exactly one axis to cut dim {}, found {}",
+        fmt::format("{}: loss_parallel requires exactly one axis to shard dim {}, found {}",
                     call.op->name, classes, text(logits.placements)));
   return found;
 }
@@ -151,10 +151,9 @@ Decision nll_loss(const OpCall& call, const OpSite& site) {
                whole(targets.size(), OpPlacement::replicate());
   std::int64_t reduction = call.attributes.integer("reduction", 1);
   if (!backward && reduction == 1 && targets.size() > 1)
-    throw InputError(
-        fmt::format("{}: loss_parallel takes the mean only on a mesh of one axis; sum, "
-                    "and divide",
-                    call.op->name));
+    throw InputError(fmt::format(
+        "{}: loss_parallel supports the mean only on a mesh of one axis; sum and then divide",
+        call.op->name));
   OpPlacements loss = targets;
   for (OpPlacement& placement : loss)
     if (reduction == 2 && placement.is_shard_like())
@@ -169,8 +168,8 @@ Decision nll_loss(const OpCall& call, const OpSite& site) {
       out.wanted.emplace_back(targets);
       if (input_of(call, i)->placements != targets)
         out.corrected =
-            "PyTorch 2.15 fails here: within loss_parallel it leaves it to the caller to "
-            "cut targets as the logits' batches are cut";
+            "PyTorch 2.15 fails here: within loss_parallel the caller must shard targets like the "
+            "batches of the logits";
     } else {
       out.wanted.emplace_back(whole);
     }

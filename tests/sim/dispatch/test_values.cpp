@@ -208,7 +208,7 @@ TEST_CASE("values are left out from a call without a rule on, and go on where it
   check_values(run.trace, run.report, plan_of);
   CHECK(run.report.findings.empty());
   CHECK(run.report.calls_left_out == 3);
-  CHECK(run.report.values_left_out == "my_own of line 3, and what comes of it");
+  CHECK(run.report.values_left_out == "my_own of line 3 and everything that depends on it");
   CHECK(run.report.calls_computed == 1);
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("a wrong output placement is a wrong element, with operator and index"
   CHECK(wrong.find(" on rank 0, not ") != std::string::npos);
   REQUIRE(wrong_values(sum, "16,8", "S(0)", "R").size() == 1);
   CHECK(wrong_values(sum, "16,8", "S(0)", "R")[0] ==
-        "t.jsonl:3: sum.dim_IntList: output 0 on rank 1 is not what its copies are");
+        "t.jsonl:3: sum.dim_IntList: output 0 on rank 1 differs from its copies");
   CHECK(wrong_values(sum, "16,8", "S(0)", "P(avg)").size() == 1);
 }
 
@@ -297,7 +297,8 @@ TEST_CASE("values are left out, and it is said, where there is no arithmetic") {
              "\n"));
   check_values(run.trace, run.report, plan_of);
   CHECK(run.report.calls_left_out == 1);
-  CHECK(run.report.values_left_out == "rrelu_with_noise of line 3, and what comes of it");
+  CHECK(run.report.values_left_out ==
+        "rrelu_with_noise of line 3 and everything that depends on it");
 }
 
 // As PyTorch's OffsetBasedRNGTracker has them.
@@ -337,7 +338,7 @@ TEST_CASE("what is drawn is told by place, and a replica that drew otherwise sho
   check_values(run.trace, run.report, plan_of);
   REQUIRE(run.report.findings.size() == 1);
   CHECK(run.report.findings[0].what ==
-        "t.jsonl:4: rand_like: output 0 on rank 3 is not what its copies are");
+        "t.jsonl:4: rand_like: output 0 on rank 3 differs from its copies");
 }
 
 // ---- attention, as people report it

@@ -36,7 +36,7 @@ void begin(CLI::App& app) {
 void end(CLI::App& app) {
   app.footer(
       "Example:\n  reshard simulate --mesh 4x4 --shape 32,8192,4096 --from 'S(0)S(1)' --to "
-      "'S(1)S(0)'\n\nreshard COMMAND --help tells more.");
+      "'S(1)S(0)'\n\nRun reshard COMMAND --help for more.");
 }
 
 // CLI11 only says that a command is missing, or lists all arguments that it did not expect.
@@ -53,7 +53,7 @@ std::string text(const CLI::ParseError& error, const CLI::App& app) {
                        &at == &app ? "" : at.get_name() + ": ", fmt::join(names, ", "), found);
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
-    return fmt::format("{}: expected no argument {} (--help lists what there is)", at.get_name(),
+    return fmt::format("{}: expected no argument {} (--help lists the arguments)", at.get_name(),
                        found);
   // CLI11 repeats the user's text, which may contain anything.
   constexpr std::size_t kMost = 400;

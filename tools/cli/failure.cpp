@@ -18,8 +18,8 @@ constexpr std::size_t kMostSaid = 16'384;
 
 Failure failure_of(const std::exception_ptr& exception) {
   constexpr const char* kOutOfMemory =
-      "out of memory; fewer ranks or bytes need less (simulate and replay move fewer bytes with "
-      "--data-budget, none with --data proof)";
+      "out of memory; use fewer ranks or bytes (simulate and replay move fewer bytes with "
+      "--data-budget, and none with --data proof)";
   try {
     std::rethrow_exception(exception);
   } catch (const CheckNotHeld& check) {

@@ -49,7 +49,7 @@ std::string awaited(const NamedFile& input) {
     return is_at_hand(STDIN_FILENO, kPatienceMs) ? "" : "standard input";
   }
   if (!found) return {};
-  if (S_ISFIFO(found->st_mode)) return "what is written into the pipe " + in_quotes(input.path);
+  if (S_ISFIFO(found->st_mode)) return "the pipe " + in_quotes(input.path);
   std::error_code error;
   std::string real = std::filesystem::canonical(input.path, error).string();
   bool terminal = real.starts_with("/dev/pts/") || real.starts_with("/dev/tty");
@@ -77,14 +77,13 @@ void require_inputs(const std::vector<NamedFile>& inputs) {
     // A pipe that this process itself writes to would never end.
     std::optional<int> open = open_descriptor(input->path);
     if ((open == STDOUT_FILENO || open == STDERR_FILENO) && ::isatty(*open) == 0)
-      throw InputError(fmt::format("{}: expected an input, found {}, which is written to",
+      throw InputError(fmt::format("{}: expected an input, found {}, which is an output",
                                    input->option, in_quotes(input->path)));
     for (auto other = inputs.begin(); other != input; ++other)
       if (!other->path.empty() && is_same_input(input->path, other->path))
-        throw InputError(
-            fmt::format("{}: expected another input than {} has, which can be read "
-                        "only once, found {}",
-                        input->option, other->option, in_quotes(input->path)));
+        throw InputError(fmt::format(
+            "{}: expected an input other than that of {}, which can be read only once, found {}",
+            input->option, other->option, in_quotes(input->path)));
   }
   if (Captured::on_this_thread() || ::isatty(STDERR_FILENO) == 0) return;
   for (const NamedFile& input : inputs)

@@ -99,7 +99,8 @@ void OptionGroup::add_flag(const char* name, bool& value, const std::string& hel
 }
 
 void refuse_both(bool given, std::string_view option, std::string_view other) {
-  if (given) throw InputError(fmt::format("{}: expected without {}, found both", option, other));
+  if (given)
+    throw InputError(fmt::format("{}: expected only without {}, found both", option, other));
 }
 
 void refuse_unprinted(const OutputOptions& options, const std::string& file,
@@ -138,11 +139,10 @@ void add_request_options(CLI::App& command, RequestOptions& options) {
             "placements of the source, one per mesh axis: 'S(0)R', 'Shard(0),Partial(sum)'");
   group.add("--to", "PLACEMENTS", options.to, "placements of the destination");
   group.add("--debug-line", "LINE", options.debug_line,
-            "a redistribute_input line of PyTorch's DebugMode for shape, dtype, from and to");
-  group.add(
-      "--plan", "FILE", options.plan_files,
-      "read a plan (from `reshard plan --emit plan`; '-': standard input) in place of a request; "
-      "may be repeated: one plan of all the tensors");
+            "a redistribute_input line of PyTorch's DebugMode, for shape, dtype, from and to");
+  group.add("--plan", "FILE", options.plan_files,
+            "read a plan (from `reshard plan --emit plan`; '-': standard input) in place of a "
+            "request; may be repeated, for one plan of all the tensors");
 }
 
 void add_topology_option(const OptionGroup& group, MachineOptions& options) {
@@ -154,21 +154,22 @@ void add_topology_option(const OptionGroup& group, MachineOptions& options) {
 void add_transport_options(const OptionGroup& group, MachineOptions& options) {
   group.add_choice("--transport", "NAME", options.transport,
                    {kTransportNames.begin(), kTransportNames.end()},
-                   "what carries the steps: links alone, NCCL or copy engines with what they cost "
-                   "(default: the topology's own, of presets nccl)");
+                   "how steps are carried: by links alone, or by NCCL or copy engines with their "
+                   "costs (default: as the topology states; presets: nccl)");
   group.add("--nccl-version", "VERSION", options.nccl_version,
-            "whose choices the nccl transport makes: " + sim::nccl::known_versions() +
+            "version whose choices the nccl transport makes: " + sim::nccl::known_versions() +
                 " (default the newest)");
 }
 
 void add_cold_option(const OptionGroup& group, MachineOptions& options) {
-  group.add_flag("--cold", options.cold,
-                 "count first use: making communicators and meeting peers (docs/communicators.md)");
+  group.add_flag(
+      "--cold", options.cold,
+      "include first use: creating communicators and connecting peers (docs/communicators.md)");
 }
 
 void add_memory_limit_option(const OptionGroup& group, MachineOptions& options) {
   group.add("--memory-limit", "BYTES", options.memory_limit,
-            "most bytes that a rank may hold at once, such as 8GiB");
+            "the most bytes that a rank may hold at once, such as 8GiB");
 }
 
 void add_machine_options(CLI::App& command, MachineOptions& options) {
@@ -185,7 +186,7 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
   OptionGroup group(command, "Data");
   group.add_choice("--data", "HOW", options.how, {"full", "proof"}, how);
   group.add("--data-budget", "BYTES", options.budget,
-            "bytes of all ranks that may be moved at full size; more is moved at a reduced shape "
+            "bytes of all ranks up to which data is moved at full size; above, at a reduced shape "
             "(default 2GiB)");
 }
 
@@ -209,8 +210,8 @@ void add_perfetto_option(CLI::App& command, OutputOptions& options) {
 void add_html_option(CLI::App& command, OutputOptions& options) {
   OptionGroup(command, "Output")
       .add_file("--html", options.html,
-                "write a page to look at and to send on, all in one file ('-': to standard "
-                "output, in place of the report)");
+                "write the report as one self-contained page ('-': to standard output, in place of "
+                "the report)");
 }
 
 // Whether the shape in the line is that of the tensor, or of some rank's shard.
@@ -236,16 +237,15 @@ Request request_of_debug_line(const RequestOptions& options) {
   auto mesh = std::make_shared<const Mesh>(parse_mesh(options.mesh, options.ranks, "--mesh"));
   std::string shape = options.shape, dtype = line.dtype.empty() ? "f32" : line.dtype;
   if (!options.shape_given) {
-    if (!line.shape) throw InputError("--shape: required where --debug-line has none");
+    if (!line.shape) throw InputError("--shape: required if --debug-line has none");
     shape = text(global_shape(line, *mesh, kOption));
   }
   parse_dtype(dtype, kOption);
   Layout from = parse_layout(shape, dtype, mesh, line.from, kOption);
   if (!fits(from, line))
-    throw InputError(
-        fmt::format("--shape: expected a tensor of which a rank holds [{}], as "
-                    "--debug-line says, found [{}]",
-                    text(*line.shape), text(from.shape())));
+    throw InputError(fmt::format(
+        "--shape: expected a tensor of which a rank holds [{}], as in --debug-line, found [{}]",
+        text(*line.shape), text(from.shape())));
   return Request(std::move(from), parse_layout(shape, dtype, mesh, line.to, kOption));
 }
 

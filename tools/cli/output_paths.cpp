@@ -75,7 +75,7 @@ fs::path target_of(const std::string& path, std::string_view option) {
     std::optional<struct stat> folder = status_of(folder_of(out));
     if (::lstat(out.c_str(), &link) == 0 && folder && is_shared(*folder) &&
         link.st_uid != ::geteuid() && link.st_uid != folder->st_uid)
-      refuse(option, "a file or a link of one's own", path);
+      refuse(option, "a file or a link that this user owns", path);
     out = out.parent_path() / fs::read_symlink(out, error);
   }
   return out;
@@ -100,7 +100,7 @@ void require_replaceable(const fs::path& target, const NamedFile& output) {
   struct stat printed {};
   if (::fstat(STDOUT_FILENO, &printed) == 0 && printed.st_dev == old->st_dev &&
       printed.st_ino == old->st_ino)
-    refuse(output.option, "another file than that of standard output", output.path);
+    refuse(output.option, "a file other than that of standard output", output.path);
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ bool is_same_file(const NamedFile& one, const NamedFile& other) {
 void require_apart(const NamedFile& output, const NamedFile& other) {
   if (other.path.empty() || other.path == "-" || is_written_at_once(output.path)) return;
   if (is_same_file(output, other))
-    refuse(output.option, fmt::format("another file than that of {}", other.option), output.path);
+    refuse(output.option, fmt::format("a file other than that of {}", other.option), output.path);
 }
 
 }  // namespace
@@ -143,8 +143,7 @@ void require_outputs(const std::vector<NamedFile>& outputs, const std::vector<Na
     for (auto other = outputs.begin(); other != output; ++other)
       if (printed && other->path == "-")
         throw InputError(
-            fmt::format("{}: expected a file where {} goes to standard output, found "
-                        "'-'",
+            fmt::format("{}: expected a file, as {} goes to standard output, found '-'",
                         output->option, other->option));
       else if (!printed)
         require_apart(*output, *other);

@@ -73,7 +73,7 @@ sim::Subject subject_of(const RequestOptions& options, const MachineOptions& mac
                                     {!options.debug_line.empty(), "--debug-line"}})
     if (given)
       throw InputError(std::string(name) +
-                       ": the request of --plan FILE stands in the file; give one or the other");
+                       ": the request of --plan FILE is in the file; give only one of the two");
   std::vector<Plan> plans;
   for (const std::string& file : options.plan_files) plans.push_back(plan_from(file));
   subject.plan =

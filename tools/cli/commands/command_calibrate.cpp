@@ -122,10 +122,10 @@ TopologyDescription base_of(const std::string& spec) {
     return row.ranks > of_node;
   });
   throw InputError(fmt::format(
-      "{}: expected rows that tell some figure of {}, found none{}", rows.front().place,
+      "{}: expected rows that determine some figure of {}, found none{}", rows.front().place,
       topology.name(),
-      across ? fmt::format(": ranks on several nodes, more than the {} of one, are timed by NCCL's "
-                           "own figures of networks, to which nothing is fitted",
+      across ? fmt::format(": runs on several nodes (more than the {} ranks of one) are timed with "
+                           "NCCL's own network figures, which are not fitted",
                            of_node)
              : ""));
 }
@@ -151,7 +151,7 @@ void run_calibrate(const CalibrateOptions& options) {
     (out ? held : fitted).push_back(row);
   }
   if (fitted.empty() && !measured.rows.empty())
-    throw InputError("--holdout: expected some row to fit to, found all of them held out");
+    throw InputError("--holdout: expected some rows to fit, found all of them held out");
 
   Progress progress;
   sim::CalibrationReport report;
@@ -170,7 +170,7 @@ void run_calibrate(const CalibrateOptions& options) {
   for (const auto& [name, overlap] : files.overlaps) {
     if (options.compare)
       throw InputError(fmt::format(
-          "--compare: expected collectives or copies, found {}, which says only figures", name));
+          "--compare: expected collectives or copies, found {}, which has only figures", name));
     std::vector<sim::Fitted> figures = sim::fit_overlap(base, overlap, name);
     report.links.insert(report.links.end(), figures.begin(), figures.end());
   }
@@ -203,23 +203,22 @@ void run_calibrate(const CalibrateOptions& options) {
 void add_calibrate_command(CLI::App& app) {
   auto options = std::make_shared<CalibrateOptions>();
   CLI::App* command = app.add_subcommand(
-      "calibrate", "fit a machine's figures to measured collectives, or compare it with them");
+      "calibrate", "fit a machine's figures to measured collectives, or compare the two");
   command
       ->add_option("FILE", options->files,
-                   "what nccl-tests printed (text, -J), NCCL's Inspector logged, validate --json "
-                   "reported, or "
-                   "p2pBandwidthLatencyTest printed; compute and communication alone and beside "
-                   "each other (docs/model.md); '-': standard input")
+                   "output of nccl-tests (text, -J), NCCL's Inspector, validate --json or "
+                   "p2pBandwidthLatencyTest; compute and communication, alone and overlapped "
+                   "(docs/model.md); '-': standard input")
       ->required()
       ->check(not_empty);
   OptionGroup machine(*command, "Machine"), rows(*command, "Rows"), output(*command, "Output");
-  machine.add("--topology", "TOPOLOGY", options->topology, "what to start from: preset or file")
+  machine.add("--topology", "TOPOLOGY", options->topology, "starting point: preset or file")
       ->required();
   machine.add("--nccl-version", "VERSION", options->nccl_version,
-              "that was measured: " + sim::nccl::known_versions() + " (default the newest)");
+              "NCCL that was measured: " + sim::nccl::known_versions() + " (default the newest)");
   rows.add("--holdout", "n=N|op=NAME|size=BYTES", options->holdouts,
-           "rows to predict and not to fit to; may be repeated");
-  rows.add_flag("--compare", options->compare, "fit nothing: only compare");
+           "rows to predict, not to fit; may be repeated");
+  rows.add_flag("--compare", options->compare, "only compare, without a fit");
   output.add_file("--output", options->output_file,
                   "write the fitted topology ('-': to standard output)");
   add_report_options(*command, options->output);

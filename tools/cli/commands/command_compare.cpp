@@ -31,7 +31,7 @@ std::string report_text(const std::string& path) {
   std::string text = read_input(path, kMaxReportBytes);
   const FileKind* kind = file_kind(text);
   if (kind == nullptr || (kind->id != "report" && kind->id != "json"))
-    throw InputError(fmt::format("{}: expected a report as reshard prints it with --json, found {}",
+    throw InputError(fmt::format("{}: expected a report printed by reshard with --json, found {}",
                                  input_name(path), file_look(text)));
   return text;
 }
@@ -60,12 +60,11 @@ void run_compare(const CompareOptions& options) {
 
 void add_compare_command(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App* command =
-      app.add_subcommand("compare", "set two reports side by side and say what differs");
+  CLI::App* command = app.add_subcommand("compare", "compare two reports and list the differences");
   command->add_option("A", options->a, "a report printed with --json; '-': standard input")
       ->required()
       ->check(not_empty);
-  command->add_option("B", options->b, "another one of the same command")
+  command->add_option("B", options->b, "another report of the same command")
       ->required()
       ->check(not_empty);
   add_report_options(*command, options->output);

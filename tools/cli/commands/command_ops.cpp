@@ -143,14 +143,14 @@ std::string decision_text(const Asked& asked, const Decision& decision, const To
     table.add_row({chosen ? "->" : "", text(candidate->in), text(candidate->out),
                    fmt::format("{:.2f} us", candidate->cost_us)});
   }
-  std::string out = fmt::format("{}: {} candidates, {} of the chosen one's cost\n\n{}",
+  std::string out = fmt::format("{}: {} candidates, {} as cheap as the chosen one\n\n{}",
                                 asked.call.op->name, decision.candidates, decision.ties,
                                 by_cost.empty() ? "" : table.text(screen_width()) + "\n");
   out += fmt::format("chosen   {} -> {}, {:.2f} us by PyTorch's model\n", text(decision.wanted),
                      text(outputs), decision.cost_us);
   if (!decision.corrected.empty()) {
     sim::Facts facts;
-    facts.add("not as", std::string(decision.corrected));
+    facts.add("PyTorch's defect", std::string(decision.corrected));
     out += facts.text(screen_width());
   }
   std::vector<const TensorSpec*> inputs = flat_inputs(asked.call);
@@ -179,16 +179,17 @@ void add_ops_command(CLI::App& app) {
   auto options = std::make_shared<OpsOptions>();
   CLI::App* command = app.add_subcommand(
       "ops", "operators on sharded tensors: their rules; the candidates and the choice for a call");
-  command->add_option("OPERATOR", options->op, "ATen's name, such as mm or max.dim; none: all");
+  command->add_option("OPERATOR", options->op,
+                      "ATen name, such as mm or max.dim; if omitted, all are listed");
   command->add_option("--mesh", options->mesh, "such as 4 or dp=2,tp=4")->check(not_empty);
   command->add_option("--in", options->in, "placements of a tensor, in the operator's order");
   command->add_option("--shape", options->shapes, "of each --in, such as 8,4");
-  command->add_option("--dtype", options->dtypes, "of all, or of each --in; left out: f32");
+  command->add_option("--dtype", options->dtypes, "of all, or of each --in (default f32)");
   command->add_option("--attr", options->attributes,
-                      "an argument that is no tensor: NAME=VALUE, the value as JSON");
+                      "a non-tensor argument: NAME=VALUE, with the value as JSON");
   command
       ->add_option("--devices-per-host", options->devices_per_host,
-                   "what PyTorch's costs take for one host")
+                   "devices per host in PyTorch's cost model")
       ->check(whole_number(1, kMaxRanks))
       ->capture_default_str();
   command->add_flag("--json", options->json, "print JSON");

@@ -76,7 +76,7 @@ void run_plan(const PlanOptions& options) {
     std::int64_t size_bytes = (matrix.size_bytes + 15) / 16 * 16;
     // -a 3 reports the slowest rank's time.
     std::string hint = fmt::format(
-        "reshard: with this in traffic.txt: NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
+        "reshard: with this output in traffic.txt: NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
         "mpirun -np {0} alltoallv_perf -b {1} -e {1} -a 3\n",
         to_int(plan.ranks.back()) + 1, size_bytes);
     std::fputs(hint.c_str(), stderr);
@@ -158,12 +158,11 @@ void add_plan_command(CLI::App& app) {
   add_report_options(*command, options->output);
   add_html_option(*command, options->output);
   OptionGroup output(*command, "Output");
-  output.add_flag(
-      "--explain", options->explain,
-      "say why each step is there, and which known defects of PyTorch the request meets");
+  output.add_flag("--explain", options->explain,
+                  "explain each step, and list the known PyTorch defects that affect the request");
   output.add_choice("--emit", "WHAT", options->emit, {"report", "plan", "alltoallv-matrix"},
-                    "report; plan: the plan's own text, which --plan reads; or alltoallv-matrix: "
-                    "bytes between ranks, which nccl-tests measures");
+                    "report; plan: the plan's text, as read by --plan; or alltoallv-matrix: bytes "
+                    "between ranks, for nccl-tests");
   command->footer(
       "Example:\n  reshard plan --mesh 4x4 --shape 32,8192,4096 --from 'S(0)S(1)' --to 'S(1)S(0)' "
       "--explain\n"
@@ -171,11 +170,10 @@ void add_plan_command(CLI::App& app) {
       "gather.plan\n"
       "  reshard plan --mesh 8 --shape 4096,4096 --from 'S(0)' --to 'S(1)' --emit alltoallv-matrix "
       "> traffic.txt\n\n"
-      "The last is the file of NCCL_TESTS_ALLTOALLV_MATRIX_FILE: cell [i][j] is what rank i sends "
-      "to rank j, for ranks 0 to the greatest. alltoallv_perf cuts "
-      "cells to "
-      "multiples of 16 bytes and must be given -b and -e alike, at least the largest sum of a row "
-      "or column; that number is printed on standard error.");
+      "The last one prints a file for NCCL_TESTS_ALLTOALLV_MATRIX_FILE: cell [i][j] is the number "
+      "of bytes that rank i sends to rank j, for all ranks from 0. alltoallv_perf rounds cells "
+      "down to multiples of 16 bytes and needs equal -b and -e of at least the largest sum of a "
+      "row or column; that number is printed on standard error.");
   command->callback([options] { run_plan(*options); });
 }
 

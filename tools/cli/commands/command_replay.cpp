@@ -58,7 +58,7 @@ void refuse(const std::vector<sim::TraceFinding>& findings) {
   CheckNotHeld check;
   for (const sim::TraceFinding& finding : findings) {
     if (check.findings.size() == kMaxSaid) {
-      check.findings.push_back(fmt::format("and {} findings more", findings.size() - kMaxSaid));
+      check.findings.push_back(fmt::format("and {} more findings", findings.size() - kMaxSaid));
       break;
     }
     std::string circle = sim::circle_table(finding, screen_width());
@@ -147,52 +147,52 @@ void add_replay_command(CLI::App& app) {
       ->check(not_empty);
   command
       ->add_option("--format", options->format,
-                   format_names() + "; left out, the content of TRACE decides")
+                   format_names() + " (default: detected from the content)")
       ->type_name("NAME")
       ->check(not_empty);
   command->add_flag("--launch-order-implicit", options->implicit_launch_order,
-                    "operations of several communicators start in the order in which each rank "
+                    "start operations of several communicators in the order in which each rank "
                     "launches them (NCCL_LAUNCH_ORDER_IMPLICIT=1)");
   command->add_flag("--reorder", options->reorder,
-                    "swap neighbouring launches of which one waits for the other as long as that "
-                    "ends sooner, and print the order");
+                    "swap neighbouring launches that wait for each other while the trace gets "
+                    "shorter, and print the order");
   auto* communicators =
       command
-          ->add_option("--communicators", options->communicators,
-                       "which communicator messages that name none are of: eager, cached, "
-                       "pairwise, stream-per-pair or split (docs/communicators.md); the report "
-                       "says what the others would give")
+          ->add_option(
+              "--communicators", options->communicators,
+              "communicators of messages that name none: eager, cached, pairwise, stream-per-pair "
+              "or split (docs/communicators.md); the report also shows the results of the others")
           ->type_name("POLICY")
           ->check(not_empty);
   command
       ->add_flag("--cold", options->cold,
-                 "count the time of making communicators and of the first use of peers")
+                 "include the creation of communicators and the first use of peers")
       ->needs(communicators);
   command
       ->add_option("--dispatch", options->dispatch,
-                   "who chooses the placements of a call's inputs: torch (as PyTorch " +
+                   "how the placements of a call's inputs are chosen: torch (as PyTorch " +
                        std::string(kTorchVersion) +
-                       " does, by its own costs) or best (by the time of our plans)")
+                       " does, by its own costs) or best (by the time of reshard's plans)")
       ->check(CLI::IsMember({"torch", "best"}))
       ->capture_default_str();
   command
       ->add_option("--cache-size", options->cache_size,
-                   "decisions on calls that are kept, the least recently used are dropped")
+                   "decisions on calls that are kept; the least recently used are dropped")
       ->check(whole_number(0, std::int64_t{1} << 32))
       ->capture_default_str();
   command->add_flag("--explicit", options->explicit_only,
-                    "a redistribution that a call needs and no line asks for is an error");
+                    "treat a redistribution that a call needs but no line requests as an error");
   command
       ->add_option("--prefetch", options->prefetch,
-                   "what brings tensors that no call has made starts so many calls early, on a "
-                   "stream of its own, as FSDP gathers parameters")
+                   "start redistributions of tensors that no call has produced this many calls "
+                   "early, on their own stream, as FSDP gathers parameters")
       ->type_name("N")
       ->check(whole_number(0, std::int64_t{1} << 20))
       ->capture_default_str();
   add_machine_options(*command, options->machine);
   add_data_options(
       *command, options->data,
-      "full: move and compare the bytes of every different request; proof: index sets only");
+      "full: move and compare the bytes of every distinct request; proof: index sets only");
   add_report_options(*command, options->output);
   add_perfetto_option(*command, options->output);
   add_html_option(*command, options->output);

@@ -162,7 +162,7 @@ template <class Value>
 void require_different(const std::vector<Value>& values, std::string_view option) {
   for (auto value = values.begin(); value != values.end(); ++value)
     if (std::find(values.begin(), value, *value) != value)
-      throw InputError(std::string(option) + ": expected different ones, found one twice");
+      throw InputError(std::string(option) + ": expected each value once, found one twice");
 }
 
 void run_sweep(const SweepOptions& options) {
@@ -215,7 +215,7 @@ void add_sweep_command(CLI::App& app) {
   request.add("--shape", "SHAPE", options->shape, "global shape: 32,8192,4096")->required();
   request.add("--dtype", "DTYPE", options->dtype, "element type (default f32)");
   request.add("--placements", "PLACEMENTS", options->placements,
-              "what an axis may have: 'R,S(0),P(sum)' (default R and every dim)");
+              "placements of an axis: 'R,S(0),P(sum)' (default R and every dim)");
   machine.add("--planner", "NAME", options->planners,
               "a planner; may be repeated (default all: " + planner_names() + ")");
   add_topology_option(machine, options->machine);
@@ -225,7 +225,7 @@ void add_sweep_command(CLI::App& app) {
   add_report_options(*command, options->output);
   add_html_option(*command, options->output);
   output.add_file("--csv", options->csv,
-                  "write a row per pair and planner ('-': to standard output)");
+                  "write one row per pair and planner ('-': to standard output)");
   command->footer(
       "Example:\n  reshard sweep --mesh 2x2 --mesh 4x2 --shape 32,8192,4096 --csv sweep.csv");
   command->callback([options] { run_sweep(*options); });

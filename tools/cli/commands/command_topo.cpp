@@ -114,22 +114,21 @@ void run_check(const TopoOptions& options) {
                          : fmt::format("{}\n", fmt::join(doubts, "\n")));
   if (!doubts.empty())
     throw CheckNotHeld{{fmt::format(
-        "{}: {}", name, counted(static_cast<std::int64_t>(doubts.size()), "implausible thing"))}};
+        "{}: {}", name, counted(static_cast<std::int64_t>(doubts.size()), "implausible value"))}};
 }
 
 void add_name(CLI::App& command, const char* name, TopoOptions& options) {
   command
-      .add_option(
-          name, options.name,
-          "preset, preset:count, or a file: a topology, NCCL's XML, what nvidia-smi topo -m "
-          "or p2pBandwidthLatencyTest printed")
+      .add_option(name, options.name,
+                  "preset, preset:count, or a file: a topology, NCCL's XML, or output of "
+                  "nvidia-smi topo -m or p2pBandwidthLatencyTest")
       ->required()
       ->check(not_empty);
 }
 
 void add_list(CLI::App& topo) {
   auto options = std::make_shared<OutputOptions>();
-  CLI::App* list = topo.add_subcommand("list", "the machines that are known by name");
+  CLI::App* list = topo.add_subcommand("list", "list the built-in machines");
   add_json_option(*list, *options);
   list->footer("Example:\n  reshard topo list");
   list->callback([options] {
@@ -141,11 +140,11 @@ void add_list(CLI::App& topo) {
 
 void add_show(CLI::App& topo) {
   auto options = std::make_shared<TopoOptions>();
-  CLI::App* show = topo.add_subcommand("show", "devices, links and routes of a machine");
+  CLI::App* show = topo.add_subcommand("show", "show the devices, links and routes of a machine");
   add_name(*show, "TOPOLOGY", *options);
   OptionGroup group(*show, "Output");
   group.add_choice("--emit", "WHAT", options->emit, {"report", "topology"},
-                   "report, or topology: a file to start an own machine from");
+                   "report, or topology: a file to start your own machine from");
   group.add_file("--svg", options->svg,
                  "draw the machine into FILE as SVG ('-': to standard output, without the report)");
   add_json_option(*show, options->output);
@@ -157,7 +156,7 @@ void add_show(CLI::App& topo) {
 
 void add_convert(CLI::App& topo) {
   auto options = std::make_shared<TopoOptions>();
-  CLI::App* convert = topo.add_subcommand("convert", "a machine in another format");
+  CLI::App* convert = topo.add_subcommand("convert", "convert a machine to another format");
   add_name(*convert, "IN", *options);
   OptionGroup group(*convert, "Output");
   group.add_choice("--to", "FORMAT", options->to, {"text", "nccl-xml", "dot"},
@@ -179,11 +178,11 @@ void add_topo_command(CLI::App& app) {
   add_show(*topo);
   add_convert(*topo);
   auto options = std::make_shared<TopoOptions>();
-  CLI::App* check = topo->add_subcommand("check", "what of a machine cannot be so");
+  CLI::App* check = topo->add_subcommand("check", "report implausible values of a machine");
   add_name(*check, "TOPOLOGY", *options);
   add_json_option(*check, options->output);
   check->footer(
-      "Exit code 1 where something is implausible.\nExample:\n  reshard topo check dump.xml");
+      "The exit code is 1 if something is implausible.\nExample:\n  reshard topo check dump.xml");
   check->callback([options] { run_check(*options); });
   topo->footer("Example:\n  reshard topo show dgx-h100:2");
 }

@@ -58,12 +58,12 @@ Fact cuda_driver() {
   auto* count = cuda.function<int(int*)>("cuDeviceGetCount");
   int number = 0, devices = 0;
   if (init == nullptr || version == nullptr || count == nullptr || version(&number) != 0)
-    return {name, false, "found, but it does not answer"};
+    return {name, false, "found, but it does not respond"};
   if (int code = init(0); code != 0)
     return {name, false,
-            fmt::format("for CUDA {}.{}, but no GPU answers (cuInit: {})", number / 1000,
+            fmt::format("for CUDA {}.{}, but no GPU responds (cuInit: {})", number / 1000,
                         number % 1000 / 10, code)};
-  if (count(&devices) != 0) return {name, false, "found, but it does not tell its GPUs"};
+  if (count(&devices) != 0) return {name, false, "found, but it does not list its GPUs"};
   return {name, true,
           fmt::format("for CUDA {}.{}, {} GPU{}", number / 1000, number % 1000 / 10, devices,
                       devices == 1 ? "" : "s")};
@@ -73,7 +73,7 @@ Fact cuda_toolkit() {
   std::string_view version = RESHARD_CUDA_TOOLKIT;
   if (version.empty())
     return {"CUDA Toolkit", false,
-            "not found when reshard was built, or older than 12.0 (as Debian 12's is); everything "
+            "not found when reshard was built, or older than 12.0 (as in Debian 12); everything "
             "here works without it (NVIDIA's package cuda-toolkit)"};
   return {"CUDA Toolkit", true, fmt::format("{} when reshard was built", version)};
 }
@@ -160,7 +160,7 @@ std::string doctor_json() {
 void add_doctor_command(CLI::App& app) {
   auto options = std::make_shared<OutputOptions>();
   CLI::App* command = app.add_subcommand(
-      "doctor", "what was found on this machine, what is missing and how to get it");
+      "doctor", "report what was found on this machine, what is missing and how to get it");
   add_json_option(*command, *options);
   command->footer("Example:\n  reshard doctor");
   command->callback([options] { print(options->json ? doctor_json() : doctor_table()); });

@@ -54,9 +54,8 @@ std::string manual_page(const CLI::App& app) {
          ".SH NAME\nreshard \\- plan, prove, time and run the redistribution of sharded tensors\n"
          ".SH SYNOPSIS\n.B reshard\n.I COMMAND\n[\\fIoptions\\fR]\n.SH DESCRIPTION\n.nf\n" +
          troff(help) + "\n.fi\n.SH EXAMPLES\n.nf" + troff(examples) +
-         "\n.fi\n.SH EXIT STATUS\n0 done; 1 a check that was asked for did not hold; 2 wrong "
-         "input; "
-         "3 a bug of reshard; 4 a system call or library failed.\n"
+         "\n.fi\n.SH EXIT STATUS\n0 success; 1 a requested check did not hold; 2 invalid input; 3 "
+         "a bug in reshard; 4 a system call or library failed.\n"
          ".SH SEE ALSO\nThe pages under\n.IR /usr/share/doc/reshard .\n";
 }
 

@@ -89,7 +89,7 @@ Failure difference_among(const std::vector<Outcome>& outcomes, std::string_view 
     if (outcomes[i].text != outcomes[0].text)
       return {2,
               {fmt::format("{}: expected the same on all processes, found {} on rank 0 and {} on "
-                           "rank {}; have they the same reshard, options and input files?",
+                           "rank {}; do they have the same reshard, options and input files?",
                            result_name, outcomes[0].text, outcomes[i].text, i)}};
   return {};
 }

@@ -23,7 +23,7 @@ using backends::BackendRow;
 
 constexpr BackendRow kLocal{
     "local",
-    "every rank's bytes in this process: the store itself, on the clock",
+    "every rank's bytes in this process: the store itself, timed",
     {},
     [] {
       return backends::BackendStatus{true, "the store, one thread", ""};
@@ -64,23 +64,23 @@ void add_carrier_options(CLI::App& command, CarrierOptions& options) {
   group.add_count("--iterations", "COUNT", options.counts.iterations, std::int64_t{1},
                   kMaxIterations, "timed runs (default 9)");
   group.add_count("--warmup", "COUNT", options.counts.warm_up, std::int64_t{0}, kMaxIterations,
-                  "runs before them (default 2)");
+                  "untimed runs before them (default 2)");
   group.add_count(
       "--time-limit", "SECONDS", options.time_limit_s, std::int64_t{1}, kMaxWaitS,
-      "seconds that any single wait for other ranks or a device may take (default 300)");
-  group.add("--rendezvous", "PLACE", options.rendezvous,
-            fmt::format("where processes of {} meet: HOST:PORT or file:PATH (default: as the "
-                        "launcher says)",
-                        fmt::join(names_with(&BackendFacts::meets_at_rendezvous), ", ")));
+      "the most seconds that a single wait for other ranks or a device may take (default 300)");
+  group.add(
+      "--rendezvous", "PLACE", options.rendezvous,
+      fmt::format("where processes of {} meet: HOST:PORT or file:PATH (default: from the launcher)",
+                  fmt::join(names_with(&BackendFacts::meets_at_rendezvous), ", ")));
   group.add_count("--device", "NUMBER", options.device, 0, 1'000,
                   "GPU of this process (default: the local rank's)");
-  group.add_flag(
-      "--declared-order", options.declared_order,
-      "fold in the plan's order even where the library's own collective would be faster");
+  group.add_flag("--declared-order", options.declared_order,
+                 "fold in the plan's order even if the library's own collective would be faster");
   group.add("--communicators", "POLICY", options.communicators,
-            fmt::format("of {}: eager (default), cached, pairwise, stream-per-pair or split "
-                        "(docs/communicators.md)",
-                        fmt::join(names_with(&BackendFacts::has_communicators), ", ")));
+            fmt::format(
+                "communicators of {}: eager (default), cached, pairwise, stream-per-pair or split "
+                "(docs/communicators.md)",
+                fmt::join(names_with(&BackendFacts::has_communicators), ", ")));
 }
 
 backends::BackendOptions backend_options(const CarrierOptions& options) {
@@ -93,7 +93,7 @@ backends::BackendOptions backend_options(const CarrierOptions& options) {
     out.communicators = parse_communicators(options.communicators, "--communicators");
     const BackendRow* row = find_carrier(options.backend);
     if (row == nullptr || !row->facts.has_communicators)
-      throw InputError(fmt::format("--communicators: expected --backend {} beside it, found {}",
+      throw InputError(fmt::format("--communicators: expected --backend {} with it, found {}",
                                    fmt::join(names_with(&BackendFacts::has_communicators), " or "),
                                    options.backend));
   }

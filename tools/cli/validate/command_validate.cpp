@@ -69,7 +69,7 @@ std::string plan_all(const ValidateOptions& options, Processes& processes, Setup
     if (processes.count() > 1 && is_standard_input(file))
       throw InputError(
           "--plan: expected a file that every process can read, found standard input, which only "
-          "one of them gets");
+          "one process can read");
   if (is_root) {
     require_files({{options.output.perfetto, "--perfetto"},
                    {options.output.html, "--html"},
@@ -269,21 +269,19 @@ void add_validate_command(CLI::App& app) {
   auto options = std::make_shared<ValidateOptions>();
   CLI::App* command = app.add_subcommand(
       "validate",
-      "run the plan on real ranks, compare bytes with the store and time with the prediction");
+      "run the plan on real ranks, and compare bytes with the store and time with the prediction");
   add_request_options(*command, options->request);
   add_machine_options(*command, options->machine);
   add_carrier_options(*command, options->carrier);
   OptionGroup(*command, "Data")
-      .add(
-          "--data-budget", "BYTES", options->data_budget,
-          "bytes that the store may take when the root runs the plan in it for comparison (default "
-          "2GiB)");
+      .add("--data-budget", "BYTES", options->data_budget,
+           "the most bytes that the store may use to run the plan for comparison (default 2GiB)");
   add_report_options(*command, options->output);
   add_perfetto_option(*command, options->output);
   add_html_option(*command, options->output);
   OptionGroup(*command, "Output")
       .add_file("--measurements", options->measurements,
-                "write what was measured (traces/measurements-format.md; '-': to standard output)");
+                "write the measurements (traces/measurements-format.md; '-': to standard output)");
   command->footer(std::function<std::string()>(validate_footer));
   command->callback([options] { run_validate(*options); });
 }

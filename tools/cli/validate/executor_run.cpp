@@ -24,7 +24,7 @@ std::vector<std::vector<Item>> gathered(Processes& processes, const std::vector<
   static_assert(std::is_trivially_copyable_v<Item>);
   std::vector<std::vector<Item>> out;
   for (const std::vector<std::byte>& bytes : processes.gather(std::as_bytes(std::span(mine)))) {
-    RESHARD_CHECK(bytes.size() % sizeof(Item) == 0, "gathered bytes are no list");
+    RESHARD_CHECK(bytes.size() % sizeof(Item) == 0, "gathered bytes are not a list");
     std::vector<Item>& items = out.emplace_back(bytes.size() / sizeof(Item));
     if (!bytes.empty()) std::memcpy(items.data(), bytes.data(), bytes.size());
   }
@@ -113,7 +113,7 @@ std::vector<Timeline> gathered_runs(Processes& processes, const Plan& plan,
   if (!processes.is_root()) return {};
   std::vector<Timeline> out(mine.size());
   for (std::size_t p = 0; p < all_heads.size(); ++p) {
-    RESHARD_CHECK(all_heads[p].size() == out.size(), "a process made other runs than the root");
+    RESHARD_CHECK(all_heads[p].size() == out.size(), "a process made different runs from the root");
     std::span<const Span> rest(all_spans[p]);
     for (std::size_t run = 0; run < out.size(); ++run) {
       const RunHead& head = all_heads[p][run];
@@ -145,7 +145,7 @@ std::vector<sim::ShardFacts> gathered_shards(Processes& processes, const Plan& p
   std::transform(out.begin(), out.end(), std::back_inserter(owners), owner_of);
   RESHARD_CHECK(
       owners == destination_owners(plan),
-      fmt::format("the processes hold {} shards, and not those of the plan", owners.size()));
+      fmt::format("the processes hold {} shards, which are not those of the plan", owners.size()));
   return out;
 }
 
@@ -166,7 +166,7 @@ void compare_with_store(const Plan& plan, std::int64_t data_budget_bytes, std::i
   auto take = [&](TensorId tensor, Rank rank, std::span<const std::byte> bytes) {
     RESHARD_CHECK(
         next < facts.shards.size() && owner_of(facts.shards[next]) == ShardOwner(tensor, rank),
-        "the store has other shards");
+        "the store has different shards");
     facts.shards[next++].expected = digest_of(bytes);
     elements += static_cast<std::int64_t>(bytes.size());
     all.add(bytes);

@@ -29,7 +29,7 @@ case "${1:-}" in
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-  echo "bootstrap: this is no Debian system; install the equivalents of: ${packages[*]}" >&2
+  echo "bootstrap: this is not a Debian system; install the equivalents of: ${packages[*]}" >&2
   exit 1
 fi
 
@@ -70,7 +70,7 @@ if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; } >
   # Without a network, apt repeats the same error for every package and mirror.
   grep -m 2 '^[EW]:' "$log" | cut -c1-200 >&2 || tail -2 "$log" >&2
   trap - EXIT
-  echo "bootstrap: apt failed; is there a network? All that it said: $log" >&2
+  echo "bootstrap: apt failed; is there a network? Full output: $log" >&2
   exit 1
 fi
 echo "bootstrap: done"

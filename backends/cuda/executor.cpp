@@ -17,7 +17,7 @@ std::unique_ptr<PreparedPlan> CudaExecutor::prepare(const Plan& plan) {
   std::int64_t needed = shards.needed_bytes() + tables.bytes(), free = device_->free_bytes();
   if (needed > free)
     throw InputError(fmt::format(
-        "the plan needs {} of memory on the device for the shards of all ranks, {} are free ({})",
+        "the plan needs {} of device memory for the shards of all ranks, but {} is free ({})",
         bytes_text(needed), bytes_text(free), device_->description()));
   return std::make_unique<Prepared>(*device_, plan, std::move(shards), options_);
 }

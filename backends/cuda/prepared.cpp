@@ -56,7 +56,8 @@ void Prepared::finish(Stream stream, const std::string& what) {
   if (wait_for(device_, finished_.get(), options_.time_limit_s)) return;
   shards_.abandon();
   tables_.abandon();
-  throw BackendError("CUDA", what, fmt::format("no end within {} s", options_.time_limit_s), -1);
+  throw BackendError("CUDA", what, fmt::format("not finished within {} s", options_.time_limit_s),
+                     -1);
 }
 
 void Prepared::fill(const FillSource& fill, TensorId tensor) {

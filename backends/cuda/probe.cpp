@@ -13,7 +13,7 @@ BackendStatus probe() {
   CudaMachine machine = look_for_gpus();
   if (machine.gpus.empty())
     return {false, machine.why_none,
-            "a GPU of compute capability 8.0 or newer and NVIDIA's driver for it"};
+            "a GPU of compute capability 8.0 or newer and its NVIDIA driver"};
   return {true,
           fmt::format(
               "{}{} ({})", machine.gpus[0],

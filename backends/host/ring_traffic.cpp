@@ -106,7 +106,7 @@ void RingTraffic::await(const Waiting& waiting) {
     auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - since);
     if (waits_on(waiting, waited)) continue;
     doorbells_.stop_listening();
-    throw BackendError("shared memory", "an exchange", "given up", -1);
+    throw BackendError("shared memory", "an exchange", "stopped by the caller", -1);
   }
   doorbells_.stop_listening();
 }

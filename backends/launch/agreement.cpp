@@ -47,7 +47,7 @@ struct Said {
 Said said_by(std::span<const std::byte> bytes) {
   std::string text = text_of(bytes);
   std::size_t space = text.find(' ');
-  RESHARD_CHECK(space != std::string::npos, "a process that says nothing of its plan");
+  RESHARD_CHECK(space != std::string::npos, "a process that sends no digest of its plan");
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
@@ -70,12 +70,12 @@ std::string sentence(std::string_view mine, std::string_view other, const std::v
   std::optional<PlanDifference> found = difference_of(head_of(mine), other);
   if (!found)
     return fmt::format(
-        "plan: expected the same on all ranks, found another one on {} than on rank "
-        "0, in a step far behind the first",
+        "plan: expected the same on all ranks, found a different one on {} than on rank 0, in a "
+        "step long after the first",
         ranks);
   return fmt::format(
-      "plan: expected the same on all ranks, found another one on {} than on rank 0: "
-      "{} {}, where rank 0 has {}",
+      "plan: expected the same on all ranks, found a different one on {} than on rank 0: {} {}, "
+      "where rank 0 has {}",
       ranks, found->what, found->there, found->here);
 }
 

@@ -48,8 +48,8 @@ std::optional<LaunchedProcess> find(const Launcher& launcher, const Environment&
   if (!rank) return std::nullopt;
   std::optional<std::int32_t> size = find_integer(environment, launcher.size, 1, kMaxRanks);
   if (!size)
-    throw InputError(fmt::format("{}: expected beside {}, which is {}, but it is not set",
-                                 launcher.size, launcher.rank, *rank));
+    throw InputError(fmt::format("{}: expected a value, as {} is {}, found none", launcher.size,
+                                 launcher.rank, *rank));
   if (*rank >= *size)
     throw InputError(fmt::format("{}: expected below {}, which is {}, found {}", launcher.rank,
                                  launcher.size, *size, *rank));
@@ -60,7 +60,7 @@ std::optional<LaunchedProcess> find(const Launcher& launcher, const Environment&
 
 LaunchedProcess from_options(const JobOptions& options) {
   if (options.world_size < 1 || options.world_size > kMaxRanks)
-    throw InputError(fmt::format("world size: expected 1 to {} beside rank {}, found {}", kMaxRanks,
+    throw InputError(fmt::format("world size: expected 1 to {} with rank {}, found {}", kMaxRanks,
                                  options.rank, options.world_size));
   if (options.rank < 0 || options.rank >= options.world_size)
     throw InputError(
@@ -113,7 +113,7 @@ LaunchedProcess find_launch(const JobOptions& options, const Environment& enviro
     std::optional<LaunchedProcess> launch = find(launcher, environment);
     if (!launch) continue;
     if (options.world_size >= 0 && options.world_size != launch->size)
-      throw InputError(fmt::format("world size: {} started {} ranks, {} are asked for",
+      throw InputError(fmt::format("world size: {} started {} ranks, but {} are requested",
                                    launch->launcher, launch->size, options.world_size));
     return *launch;
   }
@@ -148,8 +148,8 @@ MeetingPlace find_meeting_place(const JobOptions& options, const LaunchedProcess
       return {first_host(*nodes), slurm_port(environment), ""};
   if (launch.local_size == launch.size) return {"127.0.0.1", kDefaultPort, ""};
   throw InputError(
-      fmt::format("rendezvous: {} does not say where rank 0 runs; set MASTER_ADDR and MASTER_PORT, "
-                  "or give HOST:PORT or file:PATH",
+      fmt::format("rendezvous: {} does not state where rank 0 runs; set MASTER_ADDR and "
+                  "MASTER_PORT, or give HOST:PORT or file:PATH",
                   launch.launcher));
 }
 

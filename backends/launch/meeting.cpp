@@ -71,7 +71,7 @@ void send_reason(Socket& socket, Kind kind, const std::string& why) noexcept {
 std::string receive_reason(Socket& socket, const Header& header) {
   std::string reason(std::min<std::size_t>(header.bytes, kMaxReason), ' ');
   Delivery got = socket.receive(std::as_writable_bytes(std::span(reason)), in(kGoodbyeTime));
-  return got == Delivery::Done ? reason : "for a reason that got lost";
+  return got == Delivery::Done ? reason : "for a reason that was lost";
 }
 
 class Star : public Meeting {
@@ -149,7 +149,7 @@ void Star::host(const Socket& listener) {
     if (missing.empty()) break;
     Socket found = accept_at(listener, deadline);
     if (!found.open())
-      fail(fmt::format("no word from rank{} {} within {}", missing.size() > 1 ? "s" : "",
+      fail(fmt::format("nothing received from rank{} {} within {}", missing.size() > 1 ? "s" : "",
                        fmt::join(missing, ","), limit_));
     admit(std::move(found));
   }
@@ -164,12 +164,12 @@ void Star::admit(Socket connection) {
   auto p = to_index(greeting.rank) - 1;
   std::string why;
   if (greeting.size != size_)
-    why = fmt::format("rank 0 counts {} ranks in the job, rank {} counts {}", size_, greeting.rank,
-                      greeting.size);
+    why = fmt::format("rank 0 expects {} ranks in the job, but rank {} expects {}", size_,
+                      greeting.rank, greeting.size);
   else if (p >= peers_.size())
-    why = fmt::format("a second process says that it is rank {}", greeting.rank);
+    why = fmt::format("a second process claims to be rank {}", greeting.rank);
   else if (peers_[p].socket.open())
-    why = fmt::format("two processes say that they are rank {}", greeting.rank);
+    why = fmt::format("two processes claim to be rank {}", greeting.rank);
   else
     return std::swap(peers_[p].socket, connection);
   send_reason(connection, Kind::Refusal, why);
@@ -183,7 +183,7 @@ bool Star::join(Socket connection, Deadline deadline, std::string& trouble) {
   Delivery got = connection.send(bytes_of(greeting), deadline);
   if (got == Delivery::Done) got = connection.receive(bytes_of(answer), deadline);
   trouble = got == Delivery::TimedOut ? "rank 0 waits for other ranks"
-                                      : "what answers there is not rank 0 of a reshard job";
+                                      : "the process that answers is not rank 0 of a reshard job";
   if (got != Delivery::Done || answer.magic != kMagic) return false;
   if (answer.kind == Kind::Refusal)
     throw InputError("rendezvous: " + receive_reason(connection, answer));
@@ -198,9 +198,9 @@ bool Star::arrived(std::size_t p, milliseconds patience) {
   Header header;
   Delivery got = peer.socket.peek(bytes_of(header), patience);
   if (got == Delivery::TimedOut) return false;
-  if (got == Delivery::Ended) fail(fmt::format("rank {} ended without a word", peer.rank));
+  if (got == Delivery::Ended) fail(fmt::format("rank {} ended without a message", peer.rank));
   if (header.magic != kMagic || header.bytes > kMaxFrameBytes)
-    fail(fmt::format("rank {} sent what is no frame", peer.rank));
+    fail(fmt::format("rank {} sent an invalid frame", peer.rank));
   if (header.kind == Kind::Data) return true;
   peer.socket.receive(bytes_of(header), in(kGoodbyeTime));
   if (header.kind == Kind::GivenUp) fail(receive_reason(peer.socket, header));
@@ -210,12 +210,12 @@ bool Star::arrived(std::size_t p, milliseconds patience) {
 
 void Star::send(Peer& peer, std::span<const std::byte> bytes) {
   if (bytes.size() > kMaxFrameBytes)
-    throw InputError(fmt::format("rendezvous: {} bytes in one message, at most {}", bytes.size(),
-                                 kMaxFrameBytes));
+    throw InputError(fmt::format("rendezvous: expected at most {1} bytes in one message, found {0}",
+                                 bytes.size(), kMaxFrameBytes));
   Delivery sent = send_frame(peer.socket, Kind::Data, bytes, limit_);
   if (sent == Delivery::Done) return;
   if (sent == Delivery::Ended) check();  // the peer may have said why
-  fail(fmt::format("rank {} takes nothing for {}", peer.rank, limit_));
+  fail(fmt::format("rank {} accepted no data for {}", peer.rank, limit_));
 }
 
 std::vector<std::byte> Star::receive(std::size_t p) {
@@ -225,7 +225,7 @@ std::vector<std::byte> Star::receive(std::size_t p) {
     check();
     if (peer.said_goodbye) fail(fmt::format("rank {} has left", peer.rank));
     if (Clock::now() > deadline)
-      fail(fmt::format("no word from rank {} within {}", peer.rank, limit_));
+      fail(fmt::format("nothing received from rank {} within {}", peer.rank, limit_));
   }
   Header header;
   std::vector<std::byte> bytes;
@@ -300,10 +300,10 @@ void host(Star& star, const MeetingPlace& place) {
 void join(Star& star, const MeetingPlace& place, milliseconds limit) {
   Deadline deadline = in(limit);
   std::string where = fmt::format("{}:{}", place.host, place.port),
-              trouble = "nobody listens there";
+              trouble = "nothing listens there";
   if (place.host.empty()) {
     where = "file " + place.file;
-    trouble = "there is no such file, or nobody listens where it says";
+    trouble = "there is no such file, or nothing listens at its address";
   }
   for (milliseconds pause = kPause;; pause = std::min(pause * 2, kLongestPause)) {
     // Read again before every attempt: the file may be left over from another job.

@@ -54,7 +54,7 @@ void MpiExecutor::check_runnable(const Plan& plan, bool own_shards) const {
   for (std::size_t slot = 0; slot < plan.slot_count(); ++slot)
     if (world_->node_place[to_index(to_int(plan.ranks[slot]))] >= 0) needed += peaks[slot];
   if (needed > there)
-    throw InputError(fmt::format("the shards of this machine's ranks take {}; it has {}",
+    throw InputError(fmt::format("the shards of this machine's ranks need {}, but it has {}",
                                  bytes_text(needed), bytes_text(there)));
 }
 

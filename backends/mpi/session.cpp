@@ -48,7 +48,7 @@ void end_session() {
     return;
   }
   // Whatever this process would have returned, the program as a whole has failed.
-  std::fprintf(stderr, "MPI: other ranks did not come to the end of the program within %lld s\n",
+  std::fprintf(stderr, "MPI: other ranks did not reach the end of the program within %lld s\n",
                static_cast<long long>(limit_s));
   std::fflush(nullptr);
   std::_Exit(kBackendFailed);
@@ -73,9 +73,10 @@ Session::Session(std::int64_t time_limit_s) {
   int size = 1, launched = launch::likely_launch(launch::Among::MpiJoins).size;
   RESHARD_MPI_CALL(-1, MPI_Comm_size(MPI_COMM_WORLD, &size));
   if (size == 1 && launched > 1)
-    throw InputError(fmt::format(
-        "a launcher started {} processes, but {} connects this one to none; use its own mpirun",
-        launched, library_version()));
+    throw InputError(
+        fmt::format("a launcher started {} processes, but {} connects this one to none of them; "
+                    "use its own mpirun",
+                    launched, library_version()));
   ++held;
 }
 
@@ -122,7 +123,7 @@ void Deadline::watch(const std::string& what, std::int64_t limit_s) {
   // MPI itself may not know its rank yet, but the launcher's variables do.
   std::fprintf(stderr,
                "reshard: error: rank %d: MPI: %s did not end within %lld s: some of the other "
-               "ranks have not come\n",
+               "ranks are missing\n",
                launch::likely_launch(launch::Among::MpiJoins).rank, what.c_str(),
                static_cast<long long>(limit_s));
   std::fflush(nullptr);

@@ -73,7 +73,7 @@ World::~World() {
   // Freeing shared memory waits for all processes, which do not come if only this one fails.
   if (std::uncaught_exceptions() > 0) broken = true;
   if (rings != nullptr && !broken && mpi_is_up()) try {
-      barrier("giving back shared memory");
+      barrier("releasing shared memory");
     } catch (const std::exception&) {
       broken = true;
     }
@@ -84,9 +84,9 @@ World::~World() {
 }
 
 void World::give_up(const std::string& what, const std::string& awaited) const {
-  throw BackendError("MPI", what,
-                     fmt::format("nothing came for {} s from {}", options.time_limit_s, awaited),
-                     rank);
+  throw BackendError(
+      "MPI", what, fmt::format("nothing received for {} s from {}", options.time_limit_s, awaited),
+      rank);
 }
 
 void World::wait(MPI_Request& request, const std::string& what, int from) {

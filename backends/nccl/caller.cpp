@@ -18,7 +18,7 @@ std::string trouble_with(const char* name, std::span<const std::byte> bytes, std
     return fmt::format("{}: expected {} bytes, found {}", name, expected, bytes.size());
   if (reinterpret_cast<std::uintptr_t>(bytes.data()) % static_cast<std::uintptr_t>(element_bytes) !=
       0)
-    return fmt::format("{}: expected an address that is aligned to its elements of {} bytes", name,
+    return fmt::format("{}: expected an address aligned to its elements of {} bytes", name,
                        element_bytes);
   return "";
 }
@@ -45,9 +45,9 @@ std::string trouble_with(const Plan& plan, Rank rank, std::span<const CallerShar
                              width);
     for (std::size_t other = 0; other < shards.size() && trouble.empty(); ++other) {
       if (overlap(shards[t].destination, shards[other].source))
-        trouble = "destination: expected memory apart from the source's";
+        trouble = "destination: expected memory separate from the source's";
       if (other != t && overlap(shards[t].destination, shards[other].destination))
-        trouble = "destination: expected memory apart from another tensor's";
+        trouble = "destination: expected memory separate from another tensor's";
     }
   }
   return trouble.empty() ? "" : fmt::format("rank {}: {}", to_int(rank), trouble);

@@ -84,7 +84,7 @@ void CommunicatorMeeting::wait(Event event) {
     bool in_time = patience.idle();
     if (patience.time_to_look()) check_communicator();
     if (!in_time)
-      throw BackendError("NCCL", "ncclAllGather between all ranks, which make a plan ready",
+      throw BackendError("NCCL", "ncclAllGather between all ranks, while preparing a plan",
                          fmt::format("not done within {}", limit_), facts_.rank);
   }
 }

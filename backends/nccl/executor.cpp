@@ -51,7 +51,7 @@ std::unique_ptr<Prepared> NcclExecutor::make_ready(const Plan& plan,
     std::int64_t needed = prepared->needed_bytes(i) * job_.ranks_per_device,
                  free = job_.devices[i]->free_bytes();
     if (needed > free)
-      trouble = fmt::format("plan: rank {} needs {} of its GPU's memory, {} are free",
+      trouble = fmt::format("plan: rank {} needs {} of its GPU's memory, but {} is free",
                             job_.ranks[i], bytes_text(needed), bytes_text(free));
   }
   communicators_->together([&] {
@@ -71,7 +71,7 @@ std::int64_t NcclExecutor::needed_bytes(const Plan& plan, std::span<const Caller
 
 std::string NcclExecutor::trouble_with_ranks(const Plan& plan) const {
   if (plan.ranks.empty() || to_int(plan.ranks.back()) < job_.world) return "";
-  return fmt::format("plan: it names rank {}, the job has {} rank{}", to_int(plan.ranks.back()),
+  return fmt::format("plan: it names rank {}, but the job has {} rank{}", to_int(plan.ranks.back()),
                      job_.world, job_.world == 1 ? "" : "s");
 }
 
@@ -133,8 +133,8 @@ void allow_sharing(const launch::Placement& placement, int nccl_version,
   for (auto [name, value] : variables)
     if (!environment(name)) set(name, value);
   if (warn)
-    warn(fmt::format("NCCL: {}: results are those of that many GPUs, times say nothing about links",
-                     what));
+    warn(fmt::format(
+        "NCCL: {}: results are those of that many GPUs, but times are not those of links", what));
 }
 
 }  // namespace reshard::backends::nccl

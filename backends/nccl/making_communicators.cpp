@@ -27,7 +27,7 @@ void Communicators::make_parent() {
   for (std::int32_t r = 0; r < world_; ++r) all[to_index(r)] = r;
   NcclCommunicator& parent = add(kParentKey, kMainStream, std::move(all));
   if (!caller_) return make_each({&parent});
-  RESHARD_CHECK(locals_.size() == 1, "a lent communicator is of one rank");
+  RESHARD_CHECK(locals_.size() == 1, "a lent communicator has one rank");
   parent.comms[0] = caller_->comm;
   streams_[0][kMainStream] = caller_->stream;
 }
@@ -71,7 +71,7 @@ void Communicators::connect(const std::vector<std::pair<std::int32_t, std::int32
   if (!warned_ && warn_)
     warn_(
         "NCCL: there is no communicator over all ranks, so exchanges use communicators of two "
-        "ranks; each costs time and memory when it is made");
+        "ranks, each of which costs time and memory");
   warned_ = true;
   make_each(missing);
 }
@@ -124,11 +124,11 @@ std::vector<NcclUniqueId> Communicators::share_ids(const std::vector<NcclCommuni
   std::vector<std::vector<std::byte>> all = meeting_.gather(mine);
   // An id that a process did not make is all zeros there.
   for (const std::vector<std::byte>& part : all) {
-    RESHARD_CHECK(part.size() == mine.size(), "processes make different communicators");
+    RESHARD_CHECK(part.size() == mine.size(), "processes create different communicators");
     for (std::size_t b = 0; b < part.size(); ++b) mine[b] |= part[b];
   }
   std::vector<std::byte> joined = meeting_.broadcast(mine);
-  RESHARD_CHECK(joined.size() == mine.size(), "processes make different communicators");
+  RESHARD_CHECK(joined.size() == mine.size(), "processes create different communicators");
   std::memcpy(mine.data(), joined.data(), joined.size());
   return ids;
 }

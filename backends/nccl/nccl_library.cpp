@@ -169,8 +169,8 @@ class NcclLibrary : public NcclApi {
     library_ = ::dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (library_ == nullptr)
       throw BackendError("system", fmt::format("dlopen(\"{}\", RTLD_NOLOAD)", file_),
-                         "this process has not loaded it, and a communicator can be used only with "
-                         "the library that made it; set RESHARD_NCCL_LIBRARY to that",
+                         "this process has not loaded it, and a communicator works only with the "
+                         "library that created it; set RESHARD_NCCL_LIBRARY to that library",
                          -1);
   }
 

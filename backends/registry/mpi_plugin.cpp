@@ -97,7 +97,7 @@ const Flavour& wanted() {
   if (!forced.empty())
     throw Missing(
         fmt::format("RESHARD_MPI: expected openmpi or mpich, found {}", reshard::quoted(forced)),
-        "set RESHARD_MPI=openmpi or RESHARD_MPI=mpich, or neither");
+        "set RESHARD_MPI=openmpi or RESHARD_MPI=mpich, or unset it");
   std::string launcher = launch::likely_launch(launch::Among::MpiJoins).launcher;
   if (launcher == "Open MPI") return open_mpi();
   if (launcher == "PMI") return mpich();
@@ -113,7 +113,7 @@ const MpiModule& opened(const std::filesystem::path& path, const Flavour& flavou
                   fmt::format("apt install {}", flavour.packages));
   auto* find = reinterpret_cast<const MpiModule* (*)()>(dlsym(handle, kMpiModuleSymbol));
   if (find == nullptr || find()->version != kMpiModuleVersion)
-    throw Missing(fmt::format("{}: not of this build of reshard", path.string()),
+    throw Missing(fmt::format("{}: from a different build of reshard", path.string()),
                   "install or build it together with the program");
   return *find();
 }

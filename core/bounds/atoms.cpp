@@ -9,7 +9,7 @@ namespace reshard {
 
 std::int32_t index_in(const std::vector<Rank>& job, Rank rank) {
   auto at = std::lower_bound(job.begin(), job.end(), rank);
-  RESHARD_CHECK(at != job.end() && *at == rank, "a rank of the request is not of the job");
+  RESHARD_CHECK(at != job.end() && *at == rank, "a rank of the request is not in the job");
   return static_cast<std::int32_t>(at - job.begin());
 }
 

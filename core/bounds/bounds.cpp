@@ -90,7 +90,7 @@ LimitedBy Bound::limited_by() const {
 }
 
 std::int64_t cut_bound_ps(const std::vector<Int128>& in_bytes, const CutSets& sets) {
-  RESHARD_CHECK(in_bytes.size() == sets.size(), "a demand of other sets");
+  RESHARD_CHECK(in_bytes.size() == sets.size(), "a demand counted over other sets");
   std::int64_t bound = 0;
   for (std::size_t set = 0; set < in_bytes.size(); ++set)
     bound = std::max(bound, sets.passage_into(set).least_ps(in_bytes[set]));

@@ -170,7 +170,7 @@ RequestDemand demand_of(const Request& request, const CutSets& sets) {
 
 void add_transfer(std::vector<Int128>& in_bytes, const CutSets& sets, Rank source, Rank destination,
                   Int128 bytes) {
-  RESHARD_CHECK(in_bytes.size() == sets.size(), "a demand of other sets");
+  RESHARD_CHECK(in_bytes.size() == sets.size(), "a demand counted over other sets");
   std::int32_t from = index_in(sets.ranks(), source), to = index_in(sets.ranks(), destination);
   for (const CutLevel& level : sets.levels()) {
     std::int32_t source_set = level.member_of[to_index(from)],

@@ -41,8 +41,9 @@ void AxisCuts::add_up(int axis) {
 
 void AxisCuts::require_dims(int found) const {
   if (found == dims()) return;
-  throw InputError(fmt::format("{}: expected a sharding of {}, as the shape has, found one of {}",
-                               field_, counted(dims(), "dim"), counted(found, "dim")));
+  throw InputError(
+      fmt::format("{}: expected a sharding of {}, the dims of the shape, found one of {}", field_,
+                  counted(dims(), "dim"), counted(found, "dim")));
 }
 
 PlacementList AxisCuts::take() {
@@ -76,8 +77,8 @@ void AxisCuts::check_tiles(int dim) const {
     bool empty = flat.lo == flat.hi && nested.lo == nested.hi;
     if (empty || (flat.lo == nested.lo && flat.hi == nested.hi)) continue;
     throw InputError(fmt::format(
-        "{}: expected a length of dim {} that {} tiles divide, found {}: tile {} is {}..{} in XLA, "
-        "{}..{} where {} axes cut one after the other",
+        "{}: expected the length of dim {} to be divisible by its {} tiles, found {}: tile {} is "
+        "{}..{} in XLA, {}..{} if {} axes cut in turn",
         field_, dim, tiles, length, tile, flat.lo, flat.hi, nested.lo, nested.hi, stack.size()));
   }
 }

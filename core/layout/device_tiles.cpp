@@ -28,17 +28,17 @@ class TileReader {
     cursor_.expect("{");
     cursor_.skip_spaces();
     if (cursor_.peek() == '{')
-      refuse("the sharding of one tensor", "a tuple of them; give one after the other");
+      refuse("the sharding of one tensor", "a tuple; pass one sharding at a time");
     if (cursor_.accept("replicated"))
       finish();
     else if (cursor_.accept("unreduced"))
       add_up();
     else if (cursor_.accept("maximal"))
-      refuse("a sharding over the mesh", "maximal: one device holds all");
+      refuse("a sharding over the mesh", "maximal: one device holds everything");
     else if (cursor_.accept("manual"))
-      refuse("a sharding that says what each device holds", "manual");
+      refuse("a sharding that states what each device holds", "manual");
     else if (cursor_.accept("unknown"))
-      refuse("a sharding that says what each device holds", "unknown");
+      refuse("a sharding that states what each device holds", "unknown");
     else
       read_tiles();
     return cuts_.take();
@@ -52,7 +52,7 @@ class TileReader {
   // Skips attributes that do not affect the layout, then expects the end.
   void finish() {
     for (cursor_.skip_spaces(); cursor_.peek() != '}'; cursor_.skip_spaces()) {
-      if (!cursor_.accept("metadata={")) cursor_.fail("'}' behind the sharding of one tensor");
+      if (!cursor_.accept("metadata={")) cursor_.fail("'}' after the sharding of one tensor");
       std::size_t end = cursor_.rest().find('}');
       if (end == std::string_view::npos) cursor_.fail("metadata={...}");
       cursor_.expect(cursor_.rest().substr(0, end + 1));
@@ -111,13 +111,13 @@ class TileReader {
     std::vector<std::int64_t> sizes = list("[", "]"), order(sizes.size());
     std::iota(order.begin(), order.end(), 0);
     if (product(sizes) != mesh_.size())
-      refuse(fmt::format("sizes of {} devices behind '<='", mesh_.size()),
+      refuse(fmt::format("sizes of {} devices after '<='", mesh_.size()),
              std::to_string(product(sizes)));
     if (cursor_.accept("T")) {
       std::vector<std::int64_t> given = list("(", ")"), sorted = given;
       std::sort(sorted.begin(), sorted.end());
       if (sorted != order)
-        refuse(fmt::format("each of the {} dims once behind 'T'", sizes.size()), "another order");
+        refuse(fmt::format("each of the {} dims once after 'T'", sizes.size()), "another order");
       order = given;
     }
     std::vector<std::int64_t> stride(sizes.size(), 1), out;
@@ -140,10 +140,9 @@ class TileReader {
     do {
       cursor_.skip_spaces();
       if (out.size() == seen.size())
-        cursor_.fail(
-            fmt::format("{}, one for each tile, and no more", counted(mesh_.size(), "device")));
+        cursor_.fail(fmt::format("only {}, one for each tile", counted(mesh_.size(), "device")));
       std::int64_t device = cursor_.integer("a device", 0, mesh_.size() - 1);
-      if (seen[to_index(device)]) refuse("every device once", std::to_string(device) + " twice");
+      if (seen[to_index(device)]) refuse("each device once", std::to_string(device) + " twice");
       seen[to_index(device)] = true;
       out.push_back(device);
     } while (cursor_.accept(","));
@@ -166,8 +165,7 @@ class TileReader {
     do {
       cursor_.skip_spaces();
       std::string_view word = cursor_.word();
-      if (word != "replicated")
-        refuse("devices that hold the same behind last_tile_dims=", quoted(word));
+      if (word != "replicated") refuse("only 'replicated' in last_tile_dims=", quoted(word));
       ++out;
       cursor_.skip_spaces();
     } while (cursor_.accept(","));
@@ -217,8 +215,8 @@ class TileReader {
       for (int dim = 0; dim < cuts_.dims(); ++dim) {
         if (here[to_index(dim)] == next[to_index(dim)]) continue;
         if (cut >= 0)
-          fail_mesh(fmt::format("{} of {}, along which dims {} and {} are cut: two axes",
-                                axis_text(axis), mesh_.axis_size(axis), cut, dim));
+          fail_mesh(fmt::format("{} of {} cutting both dim {} and dim {}", axis_text(axis),
+                                mesh_.axis_size(axis), cut, dim));
         cut = dim;
         stacks[to_index(dim)].push_back({next[to_index(dim)] - here[to_index(dim)], axis});
       }
@@ -234,12 +232,12 @@ class TileReader {
     std::int64_t step = 1;
     for (std::size_t i = stack.size(); i-- > 0;) {
       if (stack[i].step != step)
-        fail_mesh(fmt::format("a step of {} tiles of dim {} along {}, for one of {}", stack[i].step,
+        fail_mesh(fmt::format("a step of {} tiles of dim {} along {} instead of {}", stack[i].step,
                               dim, axis_text(stack[i].axis), step));
       step *= mesh_.axis_size(stack[i].axis);
     }
     if (step != tiles_[to_index(dim)])
-      fail_mesh(fmt::format("{} tiles of dim {} for axes that make {}", tiles_[to_index(dim)], dim,
+      fail_mesh(fmt::format("{} tiles of dim {} from axes that make {}", tiles_[to_index(dim)], dim,
                             step));
     for (std::size_t i = 0; i < stack.size(); ++i)
       cuts_.cut(stack[i].axis, dim, static_cast<int>(i));
@@ -252,7 +250,7 @@ class TileReader {
         std::int64_t tile = 0;
         for (const Cut& cut : stacks[dim]) tile += at[to_index(cut.axis)] * cut.step;
         if (tile != tile_of_[to_index(position)][dim])
-          fail_mesh(fmt::format("tile {} of dim {} on rank {}, where its axes make {}",
+          fail_mesh(fmt::format("tile {} of dim {} on rank {}, whose axes make it {}",
                                 tile_of_[to_index(position)][dim], dim,
                                 to_int(mesh_.rank_at(position)), tile));
       }

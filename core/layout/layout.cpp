@@ -31,7 +31,7 @@ ShardStacks stacks_from_order(int dims, const std::vector<Placement>& placements
       int position = written(axis);
       if (position < 0 || position >= static_cast<int>(stack.size()) || ordered[position] != -1)
         throw InputError(
-            fmt::format("shard order: expected the positions 0..{} once each over the axes that "
+            fmt::format("shard order: expected each position 0..{} once among the axes that "
                         "shard a dim, found {} on axis {}",
                         stack.size() - 1, position, axis));
       ordered[position] = axis;
@@ -148,7 +148,7 @@ void Layout::build_pieces() {
       runs *= to_index(std::min(placement(axis).split_factor, shape_[dim] + 1)) * to_index(n);
       if (runs > kMaxDimPieces)
         throw InputError(
-            fmt::format("placements: expected at most 2^26 pieces of dim {}, found more through "
+            fmt::format("placements: expected at most 2^26 pieces of dim {}, found more because of "
                         "split factor {}",
                         dim, placement(axis).split_factor));
       PieceTable next;

@@ -56,8 +56,7 @@ Mesh with_ranks(std::vector<std::int32_t> shape, std::vector<std::string> names,
 
 void refuse_ranks_twice(std::string_view ranks, std::string_view field) {
   if (!ranks.empty())
-    throw InputError(
-        fmt::format("{}: expected ranks either in brackets or as a list, found both", field));
+    throw InputError(fmt::format("{}: expected ranks in brackets or as a list, found both", field));
 }
 
 // Replaces "mesh", which Mesh's own errors name, with the field.
@@ -271,7 +270,7 @@ Mesh made_of(PrintedMesh mesh, Cursor& cursor, std::string_view ranks, std::stri
   if (!mesh.listed.empty()) {
     refuse_ranks_twice(ranks, field);
     if (!mesh.shape.empty() && mesh.shape != mesh.listed_shape)
-      throw InputError(std::string(field) + ": expected ranks of the shape of the sizes");
+      throw InputError(std::string(field) + ": expected ranks in the shape of the sizes");
     return Mesh(std::move(mesh.listed_shape), std::move(mesh.listed), std::move(mesh.names));
   }
   if (mesh.strides.size() != mesh.shape.size() || !ranks.empty()) {

@@ -21,7 +21,7 @@ constexpr std::string_view kExpected =
 
 std::int8_t read_dim(Cursor& cursor, int tensor_dims) {
   cursor.skip_spaces();
-  if (tensor_dims == 0) cursor.fail("no Shard: the tensor has 0 dims");
+  if (tensor_dims == 0) cursor.fail("no Shard, as the tensor has 0 dims");
   std::int64_t dim = cursor.integer("a tensor dim", -tensor_dims, tensor_dims - 1);
   cursor.skip_spaces();
   return static_cast<std::int8_t>(dim < 0 ? dim + tensor_dims : dim);
@@ -90,8 +90,8 @@ Placement read_mask(Cursor& cursor) {
   if (op.starts_with("reduce_op=")) op.remove_prefix(10);
   op = op.substr(0, op.find_first_of(",)"));
   if (!op.empty() && op != "sum" && op != "None")
-    throw InputError(
-        fmt::format("{}: expected a mask whose rows add up, found {}", cursor.field(), quoted(op)));
+    throw InputError(fmt::format("{}: expected a mask with reduction sum, found {}", cursor.field(),
+                                 quoted(op)));
   return Placement::partial();
 }
 
@@ -101,7 +101,7 @@ Placement read_norm(Cursor& cursor) {
   if (!cursor.accept("(")) return Placement::partial();
   skip_name(cursor, {"norm_type"});
   std::size_t end = cursor.rest().find_first_not_of("0123456789.e+-");
-  if (end == 0 || end == std::string_view::npos) cursor.fail("the order of a norm such as 2");
+  if (end == 0 || end == std::string_view::npos) cursor.fail("a norm's order such as 2");
   cursor.expect(cursor.rest().substr(0, end));
   cursor.skip_spaces();
   cursor.expect(")");
@@ -125,7 +125,7 @@ Placement read_placement(Cursor& cursor, int tensor_dims) {
 
 int read_order(Cursor& cursor, const Placement& placement) {
   if (cursor.peek() != '[') return -1;
-  if (!placement.is_shard_like()) cursor.fail("a shard order index behind a Shard only");
+  if (!placement.is_shard_like()) cursor.fail("a shard order index only after a Shard");
   cursor.expect("[");
   auto position =
       static_cast<int>(cursor.integer("a position in the shard order", 0, kMaxAxes - 1));

@@ -41,7 +41,7 @@ void check_made_partial(ReduceOp op, DType dtype) {
   if (op == ReduceOp::Product || op == ReduceOp::Band || op == ReduceOp::Bor ||
       op == ReduceOp::Bxor)
     throw InputError(fmt::format(
-        "R->P({}) is forbidden: no addends that every rank can compute alone fold to the value",
+        "R->P({}) is forbidden: ranks cannot compute, each alone, addends that fold to the value",
         text(op)));
 }
 
@@ -50,15 +50,15 @@ void check_axis(const Placement& from, const Placement& to, int axis, DType dtyp
   std::string what = fmt::format("axis {}: {}->{}", axis, text(from), text(to));
   if (from.is_shard_like() && to.op != ReduceOp::Sum)
     throw InputError(what +
-                     " is forbidden: only P(sum) takes zeros for the elements that a shard does "
-                     "not hold (redistribute to R first)");
+                     " is forbidden: only P(sum) can fill elements outside a shard with zeros "
+                     "(redistribute to R first)");
   if (from.kind == Placement::Kind::StridedShard)
     throw InputError(what +
-                     " is forbidden: only plain shards become addends, as in PyTorch "
+                     " is forbidden: only plain shards can become Partial, as in PyTorch "
                      "(redistribute to R first)");
   if (from.is_partial() && from.op != to.op)
     throw InputError(what +
-                     " is forbidden: addends of one operator are not addends of another "
+                     " is forbidden: addends of one reduction are not addends of another "
                      "(redistribute to R first)");
   if (from.is_replicate()) check_made_partial(to.op, dtype);
 }
@@ -127,8 +127,8 @@ Request::Request(Layout source, Layout destination, std::string name)
     fold_.op = *to_op;
   if (fold_.op == ReduceOp::Product && fold_.fold_count > 1 && fold_.divisor > 1)
     throw InputError(
-        fmt::format("request: P(sum) made of a folded product is forbidden: it would be divided, "
-                    "found {} and {} (redistribute to R first)",
+        fmt::format("request: turning a folded product into P(sum) is forbidden because it would "
+                    "be divided, found {} and {} (redistribute to R first)",
                     source_.placements_text(), destination_.placements_text()));
 
   std::vector<Rank> all = source_.mesh().ranks();

@@ -209,16 +209,15 @@ class ShardingReader {
     cursor_.expect("}");
   }
 
-  // A part of an axis, given by the size of what comes before it and its own size.
+  // A part of an axis, given by the size of what precedes it it and its own size.
   void read_part(const std::string& name, int axis) {
-    std::int64_t before = cursor_.integer("the size of what comes before", 1, kMaxRanks);
+    std::int64_t before = cursor_.integer("the size of what precedes it", 1, kMaxRanks);
     cursor_.expect(")");
     std::int64_t size = cursor_.integer("the size of a part of an axis", 1, kMaxRanks);
     if (before == 1 && size == mesh_.axis_size(axis)) return;
     throw InputError(
-        fmt::format("{}: expected whole axes of the mesh, found a part of {} of the axis {}={}; a "
-                    "mesh that has "
-                    "this axis as several would fit",
+        fmt::format("{}: expected whole axes of the mesh, found a part of {} of the axis {}={}; "
+                    "use a mesh with this axis split into several",
                     cursor_.field(), size, name, mesh_.axis_size(axis)));
   }
 
@@ -235,7 +234,7 @@ bool accept_partition_spec(Cursor& cursor, const Mesh& mesh) {
   bool empty = rest == "P()";
   if (empty && mesh.names().empty() && mesh.axes() == 1)
     throw InputError(
-        fmt::format("{}: expected R (JAX's P(), which cuts no dim) or P(sum) (PyTorch's "
+        fmt::format("{}: expected R (JAX's P(), which shards no dim) or P(sum) (PyTorch's "
                     "Partial()), found 'P()'",
                     cursor.field()));
   for (std::string_view start : {"P('", "P(\"", "P(None", "P((", "P(unreduced"})
@@ -278,8 +277,8 @@ std::optional<PlacementList> parse_sharding(std::string_view text, const Mesh& m
     return read_device_tiles(within, mesh, shape);
   }
   if (cursor.rest().starts_with("SingleDeviceSharding("))
-    throw InputError(fmt::format(
-        "{}: expected a sharding over the mesh, found one device that holds all", field));
+    throw InputError(
+        fmt::format("{}: expected a sharding over the mesh, found a single device", field));
   if (cursor.accept("#sdy.sharding<")) return reader.shardy();
   if (cursor.accept("NamedSharding(")) return reader.named_sharding();
   if (accept_partition_spec(cursor, mesh)) return reader.partition_spec();

@@ -102,8 +102,8 @@ void check_block_count(const RankGroups& groups) {
   std::int64_t blocks = static_cast<std::int64_t>(groups.group_of.size()) * groups.size();
   if (blocks > kMaxBlocks)
     throw InputError(
-        fmt::format("expected a collective of at most {} blocks, found {} ranks in groups "
-                    "of {} whose blocks must be packed",
+        fmt::format("expected a collective of at most {} blocks, found {} ranks in groups of {} "
+                    "with blocks to pack",
                     kMaxBlocks, groups.group_of.size(), groups.size()));
 }
 

@@ -38,7 +38,7 @@ class MoveSink {
     if (out_.size() >= kMaxMoves)
       throw InputError(
           "expected local copies of at most 2^24 boxes around a collective, found more "
-          "(fewer ranks or runs would do)");
+          "(use fewer ranks or runs)");
     out_.push_back(last_);
     held_ = false;
   }

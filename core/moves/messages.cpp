@@ -9,14 +9,12 @@ namespace reshard {
 void check_size(const MoveList& moves) {
   if (moves.size() >= kMaxMoves)
     throw InputError(
-        "expected a request of at most 2^24 boxes to send, found more (fewer ranks or runs would "
-        "do)");
+        "expected a request that sends at most 2^24 boxes, found more (use fewer ranks or runs)");
 }
 
 void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box>& boxes) {
   if (boxes.size() > kMaxMoves - fill.parts.size())
-    throw InputError(
-        "expected at most 2^24 boxes of zeros, found more (fewer ranks or runs would do)");
+    throw InputError("expected at most 2^24 boxes of zeros, found more (use fewer ranks or runs)");
   for (const Box& box : boxes) fill.parts.push_back({slot, buffer, box});
 }
 

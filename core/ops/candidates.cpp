@@ -314,10 +314,10 @@ class Search {
 
   [[noreturn]] void refuse() const {
     if (blocked_ && site_.op.keeps_first)
-      throw InputError(fmt::format(
-          "{}: in-place operations that require placement changes are not supported: no row "
-          "keeps the input's {}; the form that is not in place redistributes it",
-          site_.op.name, text(inputs_[0]->placements)));
+      throw InputError(
+          fmt::format("{}: in-place operations that require placement changes are not supported: "
+                      "no row keeps the input's {}; the out-of-place form redistributes it",
+                      site_.op.name, text(inputs_[0]->placements)));
     std::string specs;
     for (const TensorSpec* input : inputs_)
       specs += fmt::format("{}{}", specs.empty() ? "" : ", ", text(*input));

@@ -289,9 +289,8 @@ Decision decide_each(const OpCall& call, std::span<const std::int32_t> sizes, co
       if (std::optional<Choosing> held = with_shared(call, part, decision, out, within)) {
         decision = decide_part(call, part, sizes, cost, *held);
         decision.corrected =
-            "PyTorch 2.15 is wrong here: a tensor beside the lists lies as the first position "
-            "wants "
-            "it, and later ones take it to lie otherwise";
+            "PyTorch 2.15 is wrong here: a tensor outside the lists is laid out for their first "
+            "position, but later positions expect another layout";
       }
       at = known.insert(known.end(), {part, std::move(decision)});
     }

@@ -224,7 +224,7 @@ void check_attributes(const Operator& op, const OpAttributes& attributes) {
     for (std::string_view attribute : op.attributes)
       known += fmt::format("{}{}", known.empty() ? "" : ", ", attribute);
     throw InputError(fmt::format("{} has no argument {}; it has {}", op.name, name,
-                                 known.empty() ? "none but tensors" : known));
+                                 known.empty() ? "tensors only" : known));
   }
 }
 

@@ -18,20 +18,20 @@ using Say = std::function<void(StepId, std::string)>;
 std::string why(const StageKey& key) {
   switch (key.kind) {
     case Kind::In:
-      return key.after == 0 ? "addends set out towards where they are folded"
-                            : "what was folded goes on towards its root";
+      return key.after == 0 ? "addends leave for the ranks that fold them"
+                            : "partial folds move on to the root";
     case Kind::Fold:
-      return key.last ? "roots fold what has come together" : "ranks on the way fold";
+      return key.last ? "roots fold everything received" : "intermediate ranks fold";
     case Kind::Out:
       if (key.after == StagedSteps::kNoStage)
-        return key.last ? "from holders to ranks that need it"
-                        : "from holders to ranks that pass it on";
-      return key.last ? "what has arrived goes on to the last that need it"
-                      : "what has arrived goes on";
+        return key.last ? "from holders to ranks that need the data"
+                        : "from holders to ranks that relay the data";
+      return key.last ? "relays send on to the last ranks in need"
+                      : "relays send on what they received";
     case Kind::Divide:
       break;
   }
-  return "R -> P(sum) divides what has arrived";
+  return "R -> P(sum) divides what was received";
 }
 
 // Elements of a slice's chunk that are consecutive in all coordinates; packed ones count from the
@@ -269,11 +269,11 @@ class TreeEmitter {
       }
     });
     if (!copies.empty())
-      say(crossing_.plan.add_step(copies.take(), {}), "what a rank already holds it copies");
+      say(crossing_.plan.add_step(copies.take(), {}), "each rank copies what it already holds");
     if (divide.parts.empty()) return;
     sort_parts(divide);
     say(crossing_.plan.add_step(std::move(divide), {}),
-        "R -> P(sum) divides by the axis size; what a rank already holds it divides at once");
+        "R -> P(sum) divides by the axis size; each rank first divides what it already holds");
   }
 
   // Every tree of every image of its commodity gets a slice. Copies of one tree within a commodity

@@ -185,7 +185,7 @@ std::optional<PatternMismatch> Pattern::check(const Layout& layout, std::int32_t
   std::int64_t size = element_count(layout.local_shape(position)) * size_bytes(dtype_);
   RESHARD_CHECK(static_cast<std::int64_t>(bytes.size()) == size,
                 std::to_string(bytes.size()) + " bytes for a shard of " + std::to_string(size));
-  RESHARD_CHECK(!addends.empty(), "no addends to expect");
+  RESHARD_CHECK(!addends.empty(), "there are no addends to expect");
   Differences differences;
   const ZeroAxes* zeros = zero_axes_.none() ? nullptr : &zero_axes_;
   const std::byte* in = bytes.data();

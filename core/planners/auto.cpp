@@ -76,7 +76,7 @@ Candidates candidates_of(const Request& request, const PlannerInput& input) {
   if (out.made.empty()) {
     std::vector<std::string> reasons;
     for (const Refusal& refusal : out.refusals) reasons.push_back(refusal.why);
-    throw InputError(fmt::format("expected a planner that does the request, found none: {}",
+    throw InputError(fmt::format("expected a planner that supports the request, found none: {}",
                                  fmt::join(reasons, "; ")));
   }
   return out;

@@ -29,7 +29,7 @@ Change change_of(const Placement& from, const Placement& to) {
     RESHARD_CHECK(!to.is_replicate(), "a transition must change its axes");
     return to.is_shard_like() ? Change::Slice : Change::Divide;
   }
-  RESHARD_CHECK(!to.is_partial(), "no transition leads from addends to addends");
+  RESHARD_CHECK(!to.is_partial(), "no transition leads from Partial to Partial");
   return to.is_shard_like() ? Change::ReduceScatter : Change::AllReduce;
 }
 
@@ -130,7 +130,8 @@ class Emitter {
                            plan_.buffer(kSourceBuffer).shape(slot)});
         });
       });
-      add(std::move(copy), {}, {}, "every rank holds what it needs: source becomes destination");
+      add(std::move(copy), {}, {},
+          "every rank already holds what it needs: the source becomes the destination");
     }
     return std::move(plan_);
   }
@@ -206,7 +207,7 @@ class Emitter {
       zeros.clear();
     });
     std::vector<StepId> filled =
-        add(std::move(fill), {}, work.axes, "zeros for the elements of other ranks");
+        add(std::move(fill), {}, work.axes, "zeros for elements that other ranks hold");
     writers.insert(writers.end(), filled.begin(), filled.end());
     return writers;
   }
@@ -316,7 +317,7 @@ class Emitter {
                  [&](MoveList& moves) { mover.unpack(position, box, packed, target, moves); });
     });
     return add(std::move(copy), std::move(ready), work.axes,
-               "unpacks what the collective brought, without its padding");
+               "unpacks the collective's result without its padding");
   }
 
   void reserve(CopyStep& copy, const RankGroups& groups, const BlockSide& side) const {

@@ -39,23 +39,23 @@ Steps least_steps(const Request& request, std::int32_t devices_per_host, Explana
   };
   std::optional<OrderedRequest> ordered = as_shard_orders(request);
   if (!ordered) {
-    explain("graph: greedy steps, because a _StridedShard here stands for no shard order");
+    explain("graph: greedy steps, because no shard order is equal to a _StridedShard here");
     return one_by_one(request);
   }
   if (!ordered->exact) {
     explain(
-        "graph: greedy steps, because the shard order that PyTorch takes a _StridedShard for is "
+        "graph: greedy steps, because the shard order that PyTorch derives from a _StridedShard is "
         "not what ranks hold");
     return one_by_one(request);
   }
   if (!can_search(*ordered))
     throw InputError(
-        fmt::format("expected a tensor that can lie on the mesh in at most {} ways, which the "
-                    "min-cost search would look at, found {} dims on {} axes",
+        fmt::format("expected a tensor with at most {} layouts on the mesh for the min-cost "
+                    "search, found {} dims on {} axes",
                     kMaxTorchStates, request.shape().size(), request.source().mesh().axes()));
   std::vector<TorchStep> steps = torch_min_cost_steps(*ordered, devices_per_host);
   if (!make_wanted_addends(*ordered, steps)) {
-    explain("graph: not the steps of PyTorch, which would make other addends of the same sum");
+    explain("graph: not PyTorch's steps, which would make different addends of the same sum");
     steps = torch_min_cost_steps(*ordered, devices_per_host, WantedAddends::AsRequested);
   }
   std::vector<std::size_t> joined = joined_steps(ordered->source, steps);
@@ -76,7 +76,7 @@ std::string change_text(std::span<const TorchStep> steps) {
     if (!alike) out += fmt::format(": {} -> {}", text(step.from), text(step.to));
   }
   if (alike) out += fmt::format(": {} -> {}", text(first.from), text(first.to));
-  return out + ", one collective over all of them";
+  return out + ", a single collective over them";
 }
 
 std::string reason(const Steps& all, std::size_t at, std::size_t count) {
@@ -87,7 +87,7 @@ std::string reason(const Steps& all, std::size_t at, std::size_t count) {
   };
   bool final = std::ranges::all_of(steps, is_last);
   return change_text(steps) +
-         (final ? ", as the target has it" : ", on the way of least cost by PyTorch's model");
+         (final ? ", as in the destination" : ", on the path of least cost by PyTorch's model");
 }
 
 std::vector<Transition> transitions_of(const Request& request, const Steps& all, bool explain) {

@@ -123,7 +123,7 @@ class Sequence {
   // Ends with the destination's own placements, which can differ from those reached on axes of size
   // 1 and for shards that are equal under two names.
   std::vector<Transition> end() {
-    out_.push_back({{}, request_.destination(), "what every rank holds now is the destination"});
+    out_.push_back({{}, request_.destination(), "every rank now holds its destination"});
     return std::move(out_);
   }
 
@@ -164,7 +164,7 @@ std::optional<std::vector<Transition>> local_steps(const Request& request, const
   Sequence sequence(request, explain);
   sequence.add(changes.cut, cut, "every rank keeps its part");
   sequence.add(changes.divided, PlacementState(request.destination()),
-               "made Partial: the division is local");
+               "becomes Partial: the division is local");
   return sequence.end();
 }
 
@@ -186,9 +186,9 @@ std::optional<std::vector<Transition>> arranged(const Request& request, const Ch
     for (int axis : stack)
       if (std::find(early.begin(), early.end(), axis) != early.end())
         before.place(axis, request.destination().placement(axis));
-  sequence.add(early, before, "cut here, before anything moves");
+  sequence.add(early, before, "sharded here, before anything moves");
   place_as_target(before, early_divided, request);
-  sequence.add(early_divided, before, "made Partial here: the division is local");
+  sequence.add(early_divided, before, "becomes Partial here: the division is local");
 
   take_back(after, late_divided);
   PlacementState cut = after;
@@ -199,22 +199,22 @@ std::optional<std::vector<Transition>> arranged(const Request& request, const Ch
       !works(changes.needs[0], changes.communicating, located_held, located_reached))
     return std::nullopt;
   sequence.add(changes.communicating, after, "one collective does all that needs communication");
-  sequence.add(late, cut, "cut here, after the collective, because the group needs it whole");
+  sequence.add(late, cut, "sharded here, after the collective, which needs it whole");
   sequence.add(late_divided, PlacementState(request.destination()),
-               "made Partial here, after the fold");
+               "becomes Partial here, after the fold");
   return sequence.end();
 }
 
 // Why no arrangement is possible; empty if one may be.
 std::string obstacle(const Request& request, const Changes& changes) {
   if (changes.communicating.empty())
-    return "ranks need parts of shards that others hold, though no placement changes that way";
+    return "ranks need parts that others hold, but no change of placement moves them";
   if (!changes.adjacent) return "the axes that need communication are not adjacent";
   if (std::any_of(changes.needs.begin(), changes.needs.end(),
                   [&](Need need) { return need != changes.needs[0]; }))
     return "the axes that need communication need different collectives";
   if (changes.needs[0] == Need::Exchange && gathers_what_it_cuts(request, changes.communicating))
-    return "a dim would be gathered and cut at once";
+    return "a dim would be gathered and sharded at the same time";
   return {};
 }
 
@@ -222,7 +222,7 @@ std::string obstacle(const Request& request, const Changes& changes) {
 
 OneCollective one_collective(const Request& request, bool explain) {
   if (!request.fold().zero_axes.empty())
-    return {std::nullopt, "S -> P(sum) is local, and a collective beside it would carry zeros"};
+    return {std::nullopt, "S -> P(sum) is local, and a collective with it would carry zeros"};
   Changes changes = changes_of(request);
   if (auto transitions = local_steps(request, changes, explain))
     return {std::move(transitions), "local steps are enough"};

@@ -231,18 +231,18 @@ class MovePlanner {
     in_order(divide_own_);
     in_order(divide_landed_);
     if (!local_.empty())
-      say(plan.add_step(local_.take(), {}), "what a rank already holds it copies");
+      say(plan.add_step(local_.take(), {}), "each rank copies what it already holds");
     if (!divide_own_.parts.empty())
       say(plan.add_step(std::move(divide_own_), {}),
-          "R -> P(sum) divides by the axis size; what a rank already holds it divides at once");
+          "R -> P(sum) divides by the axis size; each rank first divides what it already holds");
     if (remote_.empty()) return;
     StepId exchange = plan.add_step(remote_.take(), {});
     say(exchange,
-        "every other part comes straight from one rank that holds it, the replica that has sent "
+        "every other part comes directly from one rank that holds it, the replica that has sent "
         "least");
     if (!divide_landed_.parts.empty())
       say(plan.add_step(std::move(divide_landed_), {exchange}),
-          "R -> P(sum) divides what has arrived");
+          "R -> P(sum) divides what was received");
   }
 
   Crossing& crossing_;
@@ -263,7 +263,7 @@ Plan plan_p2p(const Request& request, const PlannerInput& input) {
   if (FillStep zeros = crossing.zeros(); !zeros.parts.empty()) {
     StepId id = crossing.plan.add_step(std::move(zeros), {});
     if (input.explanation)
-      input.explanation->add(id, "S -> P(sum): zeros for the elements of other ranks");
+      input.explanation->add(id, "S -> P(sum): zeros for elements that other ranks hold");
   }
   if (request.fold().fold_count > 1)
     plan_folds(crossing, input);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // p2p with Partial sources. Every element has one owner. Phase 1 sends the owner the addends that
-// it does not hold; the owner folds them, ascending by addend; phase 2 sends the result to the
+// it does not hold; the owner folds the addends in ascending order; phase 2 sends the result to the
 // other ranks that need it. With k addends and m needing ranks that is (k-1)+(m-1) receipts if the
 // owner holds an addend and needs the result, else k+m-1: the fewest possible.
 //
@@ -165,9 +165,9 @@ class FoldPlanner {
     StepId folding = plan.add_step(std::move(reduce), {sending});
     if (explanation) {
       explanation->add(sending,
-                       "phase 1: addends go to one owner per element, a rank that needs the result "
-                       "and holds an addend where there is one");
-      explanation->add(folding, "the owner folds them, ascending by addend");
+                       "phase 1: addends go to one owner per element, if possible a rank that "
+                       "needs the result and holds an addend");
+      explanation->add(folding, "the owner folds the addends in ascending order");
     }
     if (results_.empty()) return;
     StepId spreading = plan.add_step(results_.take(), {folding});

@@ -183,7 +183,7 @@ class PackedPlanner {
     };
     if (FillStep zeros = crossing.zeros(); !zeros.parts.empty())
       say(crossing.plan.add_step(std::move(zeros), {}),
-          "S -> P(sum): zeros for the elements of other ranks");
+          "S -> P(sum): zeros for elements that other ranks hold");
     Chunking chunking = chunks_of(chunks);
     chunking.waves = input_.steps_in_turn;
     emit_trees(crossing, packed_, routes_, packing, chunking, say);
@@ -291,12 +291,12 @@ class PackedPlanner {
     if (input_.explanation == nullptr) return;
     if (best_->busiest >= 0)
       input_.explanation->add(fmt::format(
-          "packed: {} is the limit, under way for {}; {} trees for {} symmetric images each share "
+          "packed: {} is the bottleneck, busy for {}; {} trees with {} symmetric images each share "
           "the links, in {} chunk{}",
           routes_.classes()[to_index(best_->busiest)].name, duration_text(best_->packed_ps),
           best_->trees, packed_.symmetry.size(), best_->chunks, best_->chunks == 1 ? "" : "s"));
     if (best_->chunks == kDirect)
-      input_.explanation->add("packed: nothing is faster than what p2p does");
+      input_.explanation->add("packed: nothing is faster than the exchange of p2p");
     for (const Explanation::Line& line : best_->explanation.lines())
       if (line.step) input_.explanation->add(*line.step, line.why);
   }

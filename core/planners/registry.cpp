@@ -13,13 +13,15 @@ constexpr PlannerRow kPlanners[] = {
     {"rule", "PyTorch's greedy planner, step for step: what DTensor does today", plan_rule},
     {"graph", "PyTorch's min-cost planner: least cost by its model, consecutive steps joined",
      plan_graph},
-    {"p2p", "direct exchange of box intersections: fewest bytes, any two meshes", plan_p2p},
-    {"hybrid", "one collective where one is enough, otherwise p2p", plan_hybrid},
+    {"p2p", "direct exchange of box intersections: fewest bytes, between any two meshes", plan_p2p},
+    {"hybrid", "one collective where that is enough, otherwise p2p", plan_hybrid},
     {"packed",
-     "trees over all links, relayed, multicast and folded on the way, in chunks: near the limit",
+     "trees over all links, with relays, multicast and folds along the way, in chunks: near the "
+     "bound",
      plan_packed},
     {"auto",
-     "times the plans of the others on the topology and takes the best within the memory limit",
+     "times the plans of all the others on the topology and takes the fastest within the memory "
+     "limit",
      plan_auto, true},
 };
 

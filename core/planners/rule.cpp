@@ -15,15 +15,16 @@ namespace {
 std::string reason(const TorchStep& step, const Request& request) {
   std::string out = fmt::format("axis {}: {} -> {}", step.axis, text(step.from), text(step.to));
   const Placement& wanted = request.destination().placement(step.axis);
-  if (!step.to.is_replicate() || wanted.is_replicate()) return out + ", as the target has it";
+  if (!step.to.is_replicate() || wanted.is_replicate()) return out + ", as in the destination";
   if (wanted.kind == Placement::Kind::StridedShard ||
       step.from.kind == Placement::Kind::StridedShard)
     return out +
            fmt::format(", because PyTorch changes strided shards only through R ({} comes later)",
                        text(wanted));
-  return out + fmt::format(
-                   ", because below it dim {} is not yet cut as the target has it ({} comes later)",
-                   int{wanted.dim}, text(wanted));
+  return out +
+         fmt::format(
+             ", because the outer cuts of dim {} are not yet the destination's ({} comes later)",
+             int{wanted.dim}, text(wanted));
 }
 
 }  // namespace

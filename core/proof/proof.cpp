@@ -70,7 +70,7 @@ class SymbolicFold {
   void finish(Pieces& sum, BufferId buffer, ReduceOp op, std::int64_t divisor,
               std::size_t operands) {
     if (operands > 1 && op != plan_.request(buffer).fold().op)
-      memory_.refute(fmt::format("folds by {}, the request by {}", text(op),
+      memory_.refute(fmt::format("folds by {}, but the request by {}", text(op),
                                  text(plan_.request(buffer).fold().op)));
     for (KnownBox& piece : sum) {
       std::optional<FoldId> fold = memory_.folds().divide(piece.fold, divisor);

@@ -75,19 +75,20 @@ class Together {
     for_each([&](const Messages& messages) {
       for (const PeerMessage& message : messages.receives) {
         auto found = sent.find({message.peer, message.moves.front().to.slot});
-        if (found == sent.end()) refute("has a message that nobody sends");
-        if (found->second->moves != message.moves) refute("has a message with two meanings");
+        if (found == sent.end()) refute("has a message that no rank sends");
+        if (found->second->moves != message.moves)
+          refute("has a message whose sender and receiver differ on its boxes");
         for (const PlacedMove& move : message.moves) out.copy(move.from, move.to, move.extents);
         sent.erase(found);
       }
     });
-    if (!sent.empty()) refute("has a message that nobody receives");
+    if (!sent.empty()) refute("has a message that no rank receives");
   }
 
   // Done once per group, at its first member.
   void collect(const Launch& launch, const NativeCollective& work, Operations& out) const {
     if (launch.group[to_index(work.member)] != work.input.at.slot)
-      refute("has a rank out of its place in its group");
+      refute("has a rank at the wrong position in its group");
     if (work.member != 0) return;
     CollectiveStep step{work.kind, work.op, work.divisor, work.input.at.buffer,
                         work.output.at.buffer};

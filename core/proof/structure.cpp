@@ -54,7 +54,7 @@ class StepCheck {
   bool check_box(BufferId id, Slot slot, const DimVector& lo, const DimVector& extents) {
     if (!check_buffer(id, slot)) return false;
     if (lo.size() != plan_.dims() || extents.size() != plan_.dims()) {
-      fail("has boxes of other dims than the plan");
+      fail("has boxes with other dims than the plan");
       return false;
     }
     for (int d = 0; d < plan_.dims(); ++d) {
@@ -78,7 +78,7 @@ class StepCheck {
   }
   bool check_tensors(BufferId from, BufferId to) {
     if (plan_.buffer(from).tensor() == plan_.buffer(to).tensor()) return true;
-    fail(fmt::format("takes buffer {} into buffer {} of another tensor",
+    fail(fmt::format("moves buffer {} into buffer {} of another tensor",
                      static_cast<std::int32_t>(from), static_cast<std::int32_t>(to)));
     return false;
   }
@@ -98,7 +98,7 @@ class StepCheck {
 
   void check(const CopyStep& step) {
     if (step.parts.empty()) fail("is empty");
-    if (step.moves.dims() != plan_.dims()) return fail("has boxes of other dims than the plan");
+    if (step.moves.dims() != plan_.dims()) return fail("has boxes with other dims than the plan");
     std::uint32_t next = 0;
     for (std::size_t i = 0; i < step.parts.size() && what_.empty(); ++i) {
       part_ = i;
@@ -108,7 +108,7 @@ class StepCheck {
       check_moves(step.moves, step.parts[i].moves, next, step.parts[i].slot, step.parts[i].slot);
     }
     part_.reset();
-    if (next != step.moves.size()) fail("has boxes that no rank moves");
+    if (next != step.moves.size()) fail("has boxes that belong to no rank");
   }
 
   void check(const FillStep& step) {
@@ -125,7 +125,7 @@ class StepCheck {
 
   void check(const ExchangeStep& step) {
     if (step.messages.empty()) fail("is empty");
-    if (step.moves.dims() != plan_.dims()) return fail("has boxes of other dims than the plan");
+    if (step.moves.dims() != plan_.dims()) return fail("has boxes with other dims than the plan");
     std::uint32_t next = 0;
     for (std::size_t i = 0; i < step.messages.size() && what_.empty(); ++i) {
       part_ = i;
@@ -143,13 +143,13 @@ class StepCheck {
       check_moves(step.moves, message.moves, next, message.source, message.destination);
     }
     part_.reset();
-    if (next != step.moves.size()) fail("has boxes that no message carries");
+    if (next != step.moves.size()) fail("has boxes that belong to no message");
   }
 
   void check_operator(ReduceOp op, std::int64_t divisor, DType dtype) {
-    if (op == ReduceOp::Avg) fail("reduces by avg, which plans write as sum and a divisor");
+    if (op == ReduceOp::Avg) fail("reduces by avg, which a plan writes as sum with a divisor");
     if (!can_reduce(op, dtype))
-      fail(fmt::format("reduces by {}, which {} does not have", text(op), text(dtype)));
+      fail(fmt::format("reduces by {}, which {} does not support", text(op), text(dtype)));
     if (divisor < 1 || divisor > kMaxBytes) fail("has a divisor below 1 or above 2^62");
     if (divisor > 1 && !can_divide(dtype)) fail(fmt::format("divides {}", text(dtype)));
   }
@@ -177,7 +177,7 @@ class StepCheck {
           return;
     }
     part_.reset();
-    if (next != step.operands.size()) fail("has operands that nothing folds");
+    if (next != step.operands.size()) fail("has operands that belong to no fold");
   }
 
   // The extents of one of n blocks along `dim`; nullopt if the operand does not divide into equal
@@ -219,10 +219,10 @@ class StepCheck {
   void check(const CollectiveStep& step) {
     if (step.group_size < 2 || step.members.empty() ||
         step.members.size() % to_index(step.group_size) != 0)
-      return fail("expects groups of at least 2 ranks, all of one size");
+      return fail("expects groups of at least 2 ranks, all of the same size");
     if (step.input_boxes.size() != step.output_boxes.size() ||
         (!step.input_boxes.empty() && step.input_boxes.size() != step.group_count()))
-      return fail("has boxes for other than all of its groups");
+      return fail("has boxes for only some of its groups");
     std::set<Slot> seen;
     for (std::size_t g = 0; g < step.group_count() && what_.empty(); ++g) {
       part_ = g;
@@ -265,7 +265,7 @@ std::optional<Refutation> check_request_buffer(const Plan& plan, BufferId id,
   std::vector<bool> holds(plan.slot_count(), false);
   auto refuted = [&](std::size_t slot) {
     return Refutation{std::nullopt,
-                      fmt::format("buffer {} on rank {} is not of the request's shape",
+                      fmt::format("buffer {} on rank {} does not have the request's shape",
                                   static_cast<std::int32_t>(id), to_int(plan.ranks[slot]))};
   };
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {

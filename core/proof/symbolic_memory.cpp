@@ -116,8 +116,7 @@ void SymbolicMemory::refute(const std::string& what) const {
 void SymbolicMemory::put(BufferId buffer, Slot slot, const KnownBox& piece) {
   if (++pieces_ > kMaxProofPieces)
     throw InputError(
-        "proof: expected at most 2^25 boxes, found more (fewer ranks would do, perhaps another "
-        "planner)");
+        "proof: expected at most 2^25 boxes, found more (use fewer ranks or another planner)");
   ContentsRef& held = contents(buffer, slot);
   if (!held) held = std::make_shared<Contents>(plan_.dims());
   if (held.use_count() > 1) held = std::make_shared<Contents>(*held);
@@ -257,12 +256,12 @@ void SymbolicMemory::check_box(const Contents& held, TensorId tensor, Slot slot,
       values = want.zero_axes.values_in(shifted(piece.box, shift), want.coordinate);
     if (piece.fold == kPadding && values == 0) return;
     if (piece.fold < 0) wrong("padding reaches " + here());
-    if (values < volume) wrong(here() + " is not zero wherever S->P(sum) asks");
+    if (values < volume) wrong(here() + " is not zero everywhere that S->P(sum) requires");
     if (piece.shift != shift)
       wrong(fmt::format("{} holds the elements at {} instead of {}", here(),
                         text(shifted(piece.box, piece.shift)), text(shifted(piece.box, shift))));
     if (piece.fold != want.fold)
-      wrong(here() + " is not the complete fold that the request asks for");
+      wrong(here() + " is not the complete fold that the request defines");
   });
 }
 

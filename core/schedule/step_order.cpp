@@ -39,7 +39,7 @@ StepOrder::StepOrder(const Plan& plan) : class_of_(plan.slot_count()) {
     bits += it->first.size() * it->first.size();
     if (bits > kMaxOrderBits)
       throw InputError(
-          "plan: expected steps few enough for a proof in 1 GiB, found too many on one rank");
+          "plan: expected few enough steps for a proof in 1 GiB, found too many on one rank");
     tables_.push_back(table_of(plan, it->first));
   }
 }

@@ -37,7 +37,7 @@ Lives lives_of(const Plan& plan) {
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
     for_each_access(plan, plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
       RESHARD_CHECK(to_index(buffer) < plan.buffers.size(),
-                    "step " + std::to_string(s) + " names a buffer that is not there");
+                    "step " + std::to_string(s) + " names a buffer that does not exist");
       std::size_t at = to_index(buffer) * slots + to_index(slot);
       if (is_write && lives.begin[at] < 0) lives.begin[at] = static_cast<std::int32_t>(s);
       lives.end[at] = static_cast<std::int32_t>(s);

@@ -71,7 +71,7 @@ PlanDifference of_lines(std::string_view here, std::string_view there, std::stri
 
 std::optional<PlanDifference> difference_of(std::string_view here, std::string_view there) {
   std::optional<PlanDifference> planner;
-  std::string part = "the head";
+  std::string part = "the header";
   while (!here.empty() && !there.empty()) {
     std::string_view mine = take_line(here), other = take_line(there);
     if (mine != other) {

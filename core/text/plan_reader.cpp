@@ -32,8 +32,8 @@ class Reader {
       int line = end_line;
       if (refutation->step) line = step_lines_[*refutation->step];
       if (refutation->part) line += 1 + static_cast<int>(*refutation->part);
-      throw InputError(fmt::format("{}: expected a plan that does what it says, found: {}",
-                                   place(line), refutation->what));
+      throw InputError(
+          fmt::format("{}: expected a valid plan, found: {}", place(line), refutation->what));
     }
     return plan;
   }
@@ -143,7 +143,7 @@ class Reader {
       if (number != plan.buffers.size())
         cursor.fail(fmt::format("buffer {} here, before this", plan.buffers.size()));
       if ((number + 1) * plan.slot_count() * to_index(plan.dims()) > kMaxPlanExtents)
-        cursor.fail("fewer temporaries for so many ranks");
+        cursor.fail("fewer temporaries for this number of ranks");
       std::int64_t tensor = 0;
       if (cursor.accept(" tensor "))
         tensor = cursor.integer("a tensor of the plan", 0,

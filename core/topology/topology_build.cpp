@@ -283,7 +283,7 @@ Topology build_topology(const TopologyDescription& description, std::optional<st
     case Counts::Nothing:
       if (count)
         throw InputError(
-            fmt::format("topology {}: expected no count (the machine is as it is), found :{}",
+            fmt::format("topology {}: expected no count (the machine has a fixed size), found :{}",
                         description.name, *count));
       break;
   }

@@ -60,7 +60,7 @@ class Reader : private MachineLines {
     std::string_view word = token();
     if (!is_name(word)) fail("a name (letters, digits, '_', '-', at most 64)", word);
     if (std::find(kReserved.begin(), kReserved.end(), word) != kReserved.end())
-      fail("a name that is no word of the format", word);
+      fail("a name that is not a keyword of the format", word);
     if (find(out_.ports, word) || find(out_.shared, word) || find(out_.fabric, word) ||
         find(out_.groups, word))
       fail("a name not used before", word);
@@ -299,14 +299,14 @@ class Reader : private MachineLines {
                  fmt::format("{} nodes of {}", out_.nodes, out_.devices));
     bool by_devices = out_.counts == TopologyDescription::Counts::Devices;
     if (by_devices && (out_.nodes != 1 || !out_.groups.empty()))
-      contradict("one node without groups where 'count devices' makes all devices alike", "more");
+      contradict("one node without groups, as 'count devices' makes all devices alike", "more");
     for (std::size_t i = 0; i < out_.routes.size() && by_devices; ++i)
       if (out_.routes[i].where != RouteLine::Where::Within)
-        fail_at_route(i, "'within' where 'count devices' makes all devices alike");
+        fail_at_route(i, "'within', as 'count devices' makes all devices alike");
 
     RouteTable table = make_route_table(out_);
     if (table.too_many_classes)
-      contradict(fmt::format("routes that tell at most {} devices apart", kMaxDeviceClasses),
+      contradict(fmt::format("routes that distinguish at most {} devices", kMaxDeviceClasses),
                  "more");
     if (table.missing)
       contradict("a route for every pair of devices",
@@ -314,12 +314,12 @@ class Reader : private MachineLines {
                              table.missing->second));
     bool needs_between = out_.nodes > 1 || out_.counts == TopologyDescription::Counts::Nodes;
     if (needs_between && table.rule_between < 0)
-      contradict("a line 'route between' where there may be several nodes", "the end");
+      contradict("a line 'route between', as there can be several nodes", "the end");
     for (std::size_t i = 0; i < table.taken.size(); ++i)
       if (!table.taken[i] &&
           !(out_.devices == 1 && out_.routes[i].where == RouteLine::Where::Within))
-        fail_at_route(
-            i, "a route that some pair of devices takes (the first line that matches counts)");
+        fail_at_route(i,
+                      "a route that some pair of devices takes (the first matching line counts)");
     build_topology(out_, std::nullopt);
   }
 

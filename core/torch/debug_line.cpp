@@ -34,7 +34,7 @@ std::size_t find_outside(std::string_view text, char end) {
 void read_argument(std::string_view text, std::string_view field, DebugLine& line) {
   Cursor cursor(trimmed(text), field);
   if (cursor.peek() >= '0' && cursor.peek() <= '9') {
-    cursor.integer("the place of an argument", 0, kMaxPlanNumber);
+    cursor.integer("the position of an argument", 0, kMaxPlanNumber);
     cursor.expect_end();
     return;
   }

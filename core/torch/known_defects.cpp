@@ -49,8 +49,9 @@ void gathers_what_it_cuts(const Request& request, const TorchView& view,
       axes.insert(step.axis);
   if (!axes.empty())
     out.push_back(
-        {132751, fmt::format("PyTorch's {} planner gathers over axis {} what it then cuts again",
-                             view.planner, fmt::join(axes, ", "))});
+        {132751,
+         fmt::format("PyTorch's {} planner gathers over axis {} and then shards over it again",
+                     view.planner, fmt::join(axes, ", "))});
 }
 
 // ---- #168134
@@ -96,16 +97,16 @@ bool has_disputed_cut(const Layout& layout) {
 void disputed_strided_shards(const Request& request, std::vector<TorchDefect>& out) {
   if (has_disputed_cut(request.source()) || has_disputed_cut(request.destination()))
     out.push_back({168134,
-                   "what an uneven _StridedShard holds is disputed; here it is what PyTorch's "
-                   "distribute_tensor makes"});
+                   "the contents of an uneven _StridedShard are disputed; here they are those of "
+                   "PyTorch's distribute_tensor"});
 }
 
 void inexact_shard_orders(const TorchView& view, const std::optional<OrderedRequest>& ordered,
                           std::vector<TorchDefect>& out) {
   if (ordered && !ordered->exact && !view.steps.empty())
     out.push_back({168134,
-                   "PyTorch plans an uneven _StridedShard as a shard order that gives ranks other "
-                   "elements than they hold: it hangs, or returns wrong values"});
+                   "PyTorch plans an uneven _StridedShard as a shard order that does not match "
+                   "what ranks hold: it hangs or returns wrong values"});
 }
 
 // ---- #171916
@@ -119,9 +120,11 @@ void reduces_axis_by_axis(const Request& request, const TorchView& view,
          step.from.op == ReduceOp::Product))
       axes.push_back(step.axis);
   if (axes.size() > 1 && is_floating(request.dtype()))
-    out.push_back({171916, fmt::format("PyTorch reduces over axes {} one after the other, and "
-                                       "ranks may end with different bits",
-                                       fmt::join(axes, ", "))});
+    out.push_back(
+        {171916,
+         fmt::format(
+             "PyTorch reduces over axes {} one after another, so ranks may end with different bits",
+             fmt::join(axes, ", "))});
 }
 
 // ---- #178735
@@ -143,10 +146,10 @@ void unseen_strided_shards(const Request& request, const std::optional<OrderedRe
       if (placement.kind != Placement::Kind::StridedShard || side->mesh().axis_size(axis) == 1 ||
           !is_nested(request, axis, placement.dim))
         continue;
-      out.push_back({178735, fmt::format("PyTorch reads no shard order from {}, and its greedy "
-                                         "planner does not see that it shares dim {} with others: "
-                                         "steps may be missing",
-                                         text(placement), int{placement.dim})});
+      out.push_back(
+          {178735, fmt::format("PyTorch derives no shard order from {}, and its greedy planner "
+                               "misses that other axes shard dim {} too: steps may be missing",
+                               text(placement), int{placement.dim})});
       return;
     }
 }

@@ -114,7 +114,7 @@ class Search {
       closed_.push_back({entry.state, entry.before});
       leave(entry);
     }
-    RESHARD_CHECK(false, "every request has a way for the min-cost planner");
+    RESHARD_CHECK(false, "every request has a path for the min-cost planner");
     return {};
   }
 

@@ -125,7 +125,7 @@ void Transfers::add_expansion(const Expansion& expansion) {
 bool Transfers::is_ring() const { return !expansions_.empty() && expansions_.front().is_ring(); }
 
 void Transfers::lay_rings(std::vector<RingPlace> places) {
-  RESHARD_CHECK(is_ring() && places.size() == slots().size(), "a place in the rings by part");
+  RESHARD_CHECK(is_ring() && places.size() == slots().size(), "a ring position for each part");
   places_ = std::move(places);
   at_once_ = 0;
   for (const RingPlace& place : places_) at_once_ += (place.next >= 0) + (place.next_out >= 0);

@@ -24,7 +24,7 @@ std::int64_t time_of(const Json& json, const char* key, const std::string& file)
   std::optional<std::int64_t> time_ps;
   if (it != json.end()) time_ps = integer_in(*it, 1, kMaxDurationPs);
   if (!time_ps)
-    throw InputError(fmt::format("{}: {}: expected a time in ps, at least 1, found {}", file, key,
+    throw InputError(fmt::format("{}: {}: expected a time of at least 1 ps, found {}", file, key,
                                  it == json.end() ? "no such field" : shown(*it)));
   return *time_ps;
 }
@@ -46,10 +46,10 @@ bool is_overlap(std::string_view text) {
 MeasuredOverlap parse_overlap(std::string_view text, const std::string& file) {
   Json json = read_json_or_other<Json>(text, file, kJsonFile);
   if (!json.is_object())
-    throw InputError(fmt::format("{}: expected one JSON object, found another text", file));
+    throw InputError(fmt::format("{}: expected one JSON object, found other text", file));
   auto version = json.find("reshard_overlap");
   if (version == json.end() || *version != 1)
-    throw InputError(fmt::format("{}: reshard_overlap: expected 1, found another", file));
+    throw InputError(fmt::format("{}: reshard_overlap: expected 1, found another version", file));
   auto transport = json.find("transport");
   std::optional<TransportKind> kind;
   if (transport != json.end() && transport->is_string())
@@ -70,8 +70,8 @@ std::vector<Fitted> fit_overlap(TopologyDescription& machine, const MeasuredOver
     const FigureRow& row = figure_rows()[to_index(which)];
     if (share < row.least)
       throw InputError(
-          fmt::format("{}: expected times that a share of the rate explains, found {} of {}", file,
-                      decimal_text(share, kRatioOne, 3), row.name));
+          fmt::format("{}: expected times that some share of the rate explains, found {} of {}",
+                      file, decimal_text(share, kRatioOne, 3), row.name));
     out.push_back({std::string(row.name), std::string(row.meaning), row.unit,
                    machine.machine.figure(which).value_or(kRatioOne), share});
     machine.machine.set(which, share);

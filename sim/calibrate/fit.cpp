@@ -306,7 +306,7 @@ ErrorSummary summary_of(const std::vector<RowError>& errors) {
 
 Calibration calibrate(const TopologyDescription& base, const std::vector<MeasuredCollective>& rows,
                       const std::string& nccl_version) {
-  RESHARD_CHECK(!rows.empty(), "nothing to fit to");
+  RESHARD_CHECK(!rows.empty(), "no rows to fit");
   return Fit(base, rows, nccl_version).run();
 }
 

@@ -37,8 +37,7 @@ class InspectorReader {
       Json record = read_json_or_other<Json>(words, place_, kJsonFile);
       if (record.is_discarded() || !record.is_object())
         throw InputError(place_ +
-                         ": expected JSON of nccl-tests -J or lines of NCCL's Inspector, "
-                         "found another text");
+                         ": expected nccl-tests -J JSON or NCCL Inspector lines, found other text");
       if (record.contains("coll_perf"))
         add(member(record, "header", place_), record["coll_perf"]);
       else
@@ -97,22 +96,21 @@ class InspectorReader {
     if (row.algbw.value <= 0) {
       if (kind != CollectiveKind::AllToAll) return true;
       notes_.add(
-          "of AllToAll without coll_algobw_gbs, which would say whether the size is of one "
-          "peer or of all, passed over",
+          "of AllToAll skipped: no coll_algobw_gbs, which shows whether the size is that of one "
+          "peer or of all",
           place_);
       return false;
     }
     if (!row.agrees()) row.bytes = part ? size : all;
     if (!row.agrees())
-      throw InputError(fmt::format(
-          "{}: expected coll_msg_size_bytes, of a rank or of all {}, / coll_exec_time_us = "
-          "coll_algobw_gbs, found {} B, {} us and {} GB/s",
-          place_, ranks, size, row.time_us.value, row.algbw.value));
+      throw InputError(
+          fmt::format("{}: expected coll_msg_size_bytes (of a rank or of all {}) / "
+                      "coll_exec_time_us = coll_algobw_gbs, found {} B, {} us and {} GB/s",
+                      place_, ranks, size, row.time_us.value, row.algbw.value));
     if (row.busbw.value > 0 && !ranks_by_rates(kind, row).holds(ranks))
       throw InputError(
-          fmt::format("{}: expected busbw / algbw of {} ranks, found {}, which are "
-                      "of {}",
-                      place_, ranks, row.rates_text(), sim::text(ranks_by_rates(kind, row))));
+          fmt::format("{}: expected busbw / algbw for {} ranks, found {}, which fit {}", place_,
+                      ranks, row.rates_text(), sim::text(ranks_by_rates(kind, row))));
     return true;
   }
 

@@ -41,7 +41,7 @@ class LinkFitter {
                       "{}",
                       file, measured.gpus, base.devices));
     if (!measured.rate(0, 1))
-      throw InputError(file + ": expected a unidirectional matrix of bandwidths, found none");
+      throw InputError(file + ": expected a unidirectional bandwidth matrix, found none");
   }
 
   LinkFit run() {
@@ -178,15 +178,15 @@ class LinkFitter {
       rule.cap_bytes_per_s.reset();
       if (group.one_way < carried(rule)) rule.cap_bytes_per_s = group.one_way;
     }
-    note(fmt::format("class {}", text(group.path_class)), "what a copy reaches", FigureUnit::Rate,
-         group.before, rate(lines()[*group.lines.begin()].rule));
+    note(fmt::format("class {}", text(group.path_class)), "rate that a copy achieves",
+         FigureUnit::Rate, group.before, rate(lines()[*group.lines.begin()].rule));
   }
 
   void set_latency(const Group& group) {
     if (group.latency_ps == 0) return;
     std::int64_t before = lines()[*group.lines.begin()].rule.latency_ps;
     for (std::size_t line : group.lines) lines()[line].rule.latency_ps = group.latency_ps;
-    note(fmt::format("class {}", text(group.path_class)), "before the first byte of a copy",
+    note(fmt::format("class {}", text(group.path_class)), "latency before a copy's first byte",
          FigureUnit::Time, before, group.latency_ps);
   }
 

@@ -88,10 +88,10 @@ std::int64_t picoseconds(double us) {
 }
 
 void refuse_other(std::string_view text, const std::string& file) {
-  throw InputError(fmt::format(
-      "{}:1: expected what nccl-tests printed (text, -J), NCCL's Inspector logged, reshard "
-      "validate --json reported or p2pBandwidthLatencyTest printed, found {}",
-      file, file_look(text)));
+  throw InputError(
+      fmt::format("{}:1: expected output of nccl-tests (text, -J), NCCL's Inspector, reshard "
+                  "validate --json or p2pBandwidthLatencyTest, found {}",
+                  file, file_look(text)));
 }
 
 MeasuredTable parse_measured(std::string_view text, const std::string& file) {

@@ -35,7 +35,7 @@ class JsonReader {
       throw InputError(fmt::format(
           "{}: expected the collective in 'args' or in the file's name, found none", file_));
     if (!results.is_array())
-      throw InputError(fmt::format("{}: expected a list 'results', found another", file_));
+      throw InputError(fmt::format("{}: expected a list 'results', found something else", file_));
     for (std::size_t i = 0; i < results.size(); ++i)
       read_result(results[i], fmt::format("{}: results[{}]", file_, i), *name);
     if (!run_.rows.empty()) {
@@ -69,7 +69,7 @@ class JsonReader {
     bool within = config != nullptr && config->is_object() && config->contains("devices");
     const Json& devices = within ? (*config)["devices"] : member(whole_, "devices", file_);
     if (!devices.is_array() || devices.empty() || devices.size() > to_index(kMaxRanks))
-      throw InputError(fmt::format("{}: expected a list 'devices', found another", file_));
+      throw InputError(fmt::format("{}: expected a list 'devices', found something else", file_));
     auto count = [&](const char* key) {
       if (!within || !config->contains(key)) return std::int64_t{1};
       double value = number((*config)[key], fmt::format("{}: config.{}", file_, key));
@@ -115,12 +115,12 @@ class JsonReader {
                         within));
       if (!read_body(result[key], static_cast<std::int64_t>(size), within)) break;
       if (std::string_view(key) == "in_place")
-        notes_.add("with times in place only, taken as they are", place);
+        notes_.add("with in-place times only, used unchanged", place);
       return;
     }
     if (wrong_) return;
     ++out_.passed_over;
-    notes_.add("without a time passed over", place);
+    notes_.add("without a time skipped", place);
   }
 
   // False if there is no time, or the values are wrong.
@@ -144,7 +144,7 @@ class JsonReader {
     if (body.contains("nwrong") && body["nwrong"].is_number() && body["nwrong"].get<double>() > 0) {
       wrong_ = true;
       ++out_.passed_over;
-      notes_.add("with wrong values (nwrong) passed over", place);
+      notes_.add("with wrong values (nwrong) skipped", place);
       return false;
     }
     run_.rows.push_back(std::move(row));

@@ -74,7 +74,7 @@ class TextReader {
     const FileKind* kind = file_kind(text_);
     if (kind != nullptr && kind->id != "measured" && kind->id != "empty")
       refuse_other(text_, file_);
-    fail("the output of nccl-tests", "no row of it");
+    fail("the output of nccl-tests", "no row of one");
   }
 
   Process& process(std::int32_t number) {
@@ -149,8 +149,8 @@ class TextReader {
     process.time_title = to_index(std::find(words.begin(), words.end(), "time") - words.begin());
     for (std::string_view word : words) {
       if (word == "cputime")
-        fail("how long the collectives take",
-             "'cputime' (nccl-tests -C): how long the CPU takes to launch them");
+        fail("the time that the collectives take",
+             "'cputime' (nccl-tests -C): the time that the CPU takes to launch them");
       if (word == "time")
         process.time_ends.push_back(to_index(word.data() + word.size() - line.data()));
       if (word == "error") process.errors = true;
@@ -238,11 +238,11 @@ class TextReader {
     double wrongs = printed(wrong).value_or(Printed{}).value;
     if (wrongs > (process.errors ? kWrongError : 0)) {
       ++out_.passed_over;
-      return notes_.add("with wrong values (#wrong or error) passed over", row.place);
+      return notes_.add("with wrong values (#wrong or error) skipped", row.place);
     }
     if (process.time_ends.size() > 1 &&
         distance(process.time_ends[1], time_end) < distance(process.time_ends[0], time_end))
-      notes_.add("with times in place only, taken as they are", row.place);
+      notes_.add("with in-place times only, used unchanged", row.place);
     process.run.rows.push_back(row);
     process.lines.push_back(number_);
   }
@@ -250,7 +250,7 @@ class TextReader {
   // Skips a row that never got its figures.
   void close(Process& process) {
     ++out_.passed_over;
-    notes_.add("without a time passed over", place(process.open->line));
+    notes_.add("without a time skipped", place(process.open->line));
     process.open.reset();
   }
 

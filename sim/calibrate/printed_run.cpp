@@ -35,8 +35,8 @@ void require_rates(CollectiveKind kind, const std::vector<PrintedRow>& rows, std
                    const std::string& said) {
   for (const PrintedRow& row : rows)
     if (RankRange range = ranks_by_rates(kind, row); !range.holds(ranks))
-      fail(row.place, fmt::format("busbw / algbw of the {} that {}", counted(ranks, "rank"), said),
-           fmt::format("{}, which are of {}", row.rates_text(), text(range)));
+      fail(row.place, fmt::format("busbw / algbw for the {} that {}", counted(ranks, "rank"), said),
+           fmt::format("{}, which fit {}", row.rates_text(), text(range)));
 }
 
 }  // namespace
@@ -100,7 +100,7 @@ void PrintedRun::list(std::int64_t rank, std::int64_t group, const std::string& 
   groups.insert(group);
   if (!listed.emplace(rank, place).second && twice.empty())
     twice = fmt::format(
-        "{}: expected each rank once, found rank {} again: two runs are mixed, or "
+        "{}: expected each rank once, found rank {} again: either two runs are mixed, or "
         "nccl-tests was built without MPI and every process ran alone",
         place, rank);
 }
@@ -109,12 +109,11 @@ std::int64_t PrintedRun::ranks(CollectiveKind kind) const {
   if (!twice.empty()) throw InputError(twice);
   if (groups.size() > 1)
     fail(rows.front().place, "the ranks of one group",
-         fmt::format("{} groups that ran at once, which NCCL_TESTS_SPLIT makes; which devices a "
-                     "group has is not read",
+         fmt::format("{} concurrent groups (NCCL_TESTS_SPLIT), whose devices cannot be read",
                      groups.size()));
   std::int64_t out = listed.empty() ? ranks_of_devices(kind) : ranks_of_list(kind);
   if (out > kMaxRanks) fail(rows.front().place, "at most 2^20 ranks", std::to_string(out));
-  if (out < 2) fail(rows.front().place, "two ranks or more", "one, which moves nothing");
+  if (out < 2) fail(rows.front().place, "at least two ranks", "one, which moves nothing");
   return out;
 }
 
@@ -132,7 +131,7 @@ std::int64_t PrintedRun::ranks_of_list(CollectiveKind kind) const {
   std::int64_t missing = 0;
   while (listed.contains(missing)) ++missing;
   fail(listed.rbegin()->second, "a line for each rank from 0",
-       fmt::format("none of rank {}; busbw / algbw would be of {}", missing, text(range)));
+       fmt::format("none of rank {}; busbw / algbw fit {}", missing, text(range)));
 }
 
 // nThread x nGpus is the number of one process, and there may be several processes.
@@ -142,9 +141,9 @@ std::int64_t PrintedRun::ranks_of_devices(CollectiveKind kind) const {
   if (range.least == range.most && (devices == 0 || range.least % devices == 0)) return range.least;
   if (devices == 0)
     fail(rows.front().place, "two or more lines '#  Rank' or 'nThread' and 'nGpus' above", "fewer");
-  require_rates(kind, rows, devices, "nThread x nGpus make");
-  fail(rows.front().place, "rows of as many ranks each",
-       "rows whose busbw / algbw are of different numbers");
+  require_rates(kind, rows, devices, "nThread x nGpus give");
+  fail(rows.front().place, "rows of the same number of ranks",
+       "rows with busbw / algbw for different numbers");
 }
 
 }  // namespace reshard::sim

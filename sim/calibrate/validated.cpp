@@ -44,7 +44,8 @@ class Report {
 
  private:
   [[noreturn]] void fail(const std::string& where, const std::string& expected) const {
-    throw InputError(fmt::format("{}: {}: expected {}, found another", file_, where, expected));
+    throw InputError(
+        fmt::format("{}: {}: expected {}, found something else", file_, where, expected));
   }
   const Json& at(const Json& of, const std::string& where) const {
     Json::json_pointer pointer(where);

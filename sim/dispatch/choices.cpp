@@ -131,7 +131,8 @@ Decision Choices::explicit_one(const OperatorLine& line, const HeldOf& held) {
   const TensorSpec& from = held(line.in[0].values[0]).spec;
   for (const OpPlacement& placement : line.to)
     if (placement.is_shard_like() && placement.dim >= from.meta.shape.size())
-      throw InputError(fmt::format("to: {} cuts a dim that {} has not", text(line.to), text(from)));
+      throw InputError(
+          fmt::format("to: {} shards a dim that {} does not have", text(line.to), text(from)));
   Decision out;
   out.wanted = {line.to};
   out.outputs = {TensorSpec{from.meta, line.to, false, from.at_least_zero}};
@@ -271,8 +272,8 @@ void Choices::give_outputs(const OperatorLine& line, const HeldOf& held, Taken& 
     // An operator that only writes to its inputs returns them.
     if (!spec && outputs.empty() && i < call.in.size()) spec = call.in[i];
     if (!spec)
-      throw InputError(fmt::format("out: {} makes {} tensors, found a name for one more",
-                                   call.op->name, outputs.size()));
+      throw InputError(fmt::format("out: {} returns {} tensors, found one name more", call.op->name,
+                                   outputs.size()));
     bool sized = call.recorded.empty() || is_sized(line, i, held);
     call.sized = call.sized && sized;
     taken.held.emplace_back(line.out[i], Held{*spec, {}, sized ? 0 : call.line});

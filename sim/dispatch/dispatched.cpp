@@ -40,17 +40,17 @@ namespace {
 
 std::string why(const DispatchedCall& torch, const DispatchedCall& best) {
   std::vector<std::string> reasons;
-  if (torch.in != best.in) reasons.emplace_back("its inputs come otherwise");
+  if (torch.in != best.in) reasons.emplace_back("its inputs arrive in other placements");
   if (torch.decision.wanted != best.decision.wanted)
     reasons.push_back(fmt::format("takes {} instead of {}", text(best.decision.wanted),
                                   text(torch.decision.wanted)));
   auto again = std::count_if(best.moves.begin(), best.moves.end(),
                              [](const DispatchedMove& move) { return move.again; });
-  if (again > 0) reasons.emplace_back("a copy that was brought before serves again");
+  if (again > 0) reasons.emplace_back("reuses a copy that was moved before");
   bool from_copy = std::any_of(best.moves.begin(), best.moves.end(), [&](const auto& move) {
     return best.in[to_index(move.input)] && move.from != best.in[to_index(move.input)]->placements;
   });
-  if (from_copy) reasons.emplace_back("starts from a copy that was brought before");
+  if (from_copy) reasons.emplace_back("starts from a copy that was moved before");
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
 

@@ -62,8 +62,8 @@ std::string why_recorded(const OperatorLine& line, const HeldOf& held) {
   if (made_by == 0) return {};
   if (line.kind == OperatorLine::Kind::Call && !line.expect_out)
     throw InputError(
-        fmt::format("{} needs the sizes of its tensors, and line {}, which is taken as recorded, "
-                    "does not say what it makes: expect has no out_shape and out_dtype",
+        fmt::format("{} needs the sizes of its tensors, but line {}, which is taken as recorded, "
+                    "does not state its results: expect has no out_shape and out_dtype",
                     line.call, made_by));
   return fmt::format("sizes unknown: line {} has no out_shape", made_by);
 }

@@ -74,12 +74,12 @@ void TorchRefusals::check_alike(const OperatorLine& said,
     std::string name = said.op().name;
     if (said.op().is_stack)
       throw InputError(
-          fmt::format("all operands of {} must have the same mesh, found {} and {}; to PyTorch "
-                      "meshes of other names are others",
+          fmt::format("all operands of {} must have the same mesh, found {} and {}; PyTorch treats "
+                      "meshes with different names as different",
                       name, mesh_text(*first), mesh_text(*mesh)));
     throw InputError(
         fmt::format("PyTorch does not run {} on inputs with different meshes, found {} and {}: "
-                    "meshes of other names are others",
+                    "meshes with different names are different",
                     name, mesh_text(*first), mesh_text(*mesh)));
   }
 }
@@ -143,16 +143,16 @@ void TorchRefusals::look_up(const DispatchedCall& call, const DispatchedMove& mo
   constexpr std::string_view kSays = "MaskBuffer has been materialized with conflicting data";
   if (axes.size() > 1 && !was_run(*call.said))
     throw InputError(
-        fmt::format("{}: PyTorch raises \"{}\": two axes cut the dim that is looked up in, and it "
-                    "keeps one mask for both",
+        fmt::format("{}: PyTorch raises \"{}\": two axes shard the dim of the look-up, but it "
+                    "keeps a single mask for both",
                     call.op->name, kSays));
   Mask& mask = masks_[mask_of_call(call)];
   std::int64_t index = same_content(move.value);
   if (mask.holds > 0 && (mask.index != index || mask.axis != axes[0]) && !was_run(*call.said))
-    throw InputError(
-        fmt::format("{}: PyTorch raises \"{}\": it keeps the mask with the decision, and the "
-                    "look-up in line {}, of the same layouts and other indices, is not reduced yet",
-                    call.op->name, kSays, mask.line));
+    throw InputError(fmt::format(
+        "{}: PyTorch raises \"{}\": it keeps the mask with the decision, and the look-up in line "
+        "{}, with the same layouts but other indices, is not reduced yet",
+        call.op->name, kSays, mask.line));
   if (mask.holds == 0) mask = {0, call.line, 0, index, axes[0]};
   mask.holds += static_cast<std::int64_t>(axes.size());
 }
@@ -165,7 +165,7 @@ void TorchRefusals::reduce(const DispatchedCall& call, const DispatchedMove& mov
     if (mask.holds == 0 && !was_run(*call.said))
       throw InputError(
           fmt::format("{}: PyTorch raises AssertionError: the look-up in line {} was reduced in "
-                      "line {}, which gave up its mask, and is reduced once more",
+                      "line {}, which released its mask, and is reduced again",
                       call.op ? call.op->name : "redistribute", mask.line, mask.reduced_line));
     mask.holds = std::max<std::int64_t>(mask.holds - 1, 0);
     mask.reduced_line = call.line;

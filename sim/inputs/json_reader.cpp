@@ -46,7 +46,7 @@ class Builder final : public nlohmann::json_sax<Json> {
   bool parse_error(std::size_t, const std::string&,
                    const nlohmann::detail::exception& error) override {
     if (const auto* text = dynamic_cast<const nlohmann::detail::parse_error*>(&error)) throw *text;
-    refuse("one JSON object", "a number beyond any range");
+    refuse("one JSON object", "a number out of range");
   }
 
  private:

@@ -71,9 +71,8 @@ RunReport Job::report_beside_torch(bool with_path) const {
 DataReport Job::moved(std::int64_t budget_bytes) const {
   if (!from_elsewhere_) return sim::moved(studies_, study_->shared_plan(), budget_bytes);
   if (store_bytes(plan()) > budget_bytes)
-    return not_moved(plan(),
-                     "a plan from a file cannot be made smaller, and its full size is above the "
-                     "data budget");
+    return not_moved(
+        plan(), "a plan from a file cannot be reduced, and its full size is above the data budget");
   return move_and_check(study_->shared_plan(), {}, budget_bytes, memory_of_machine_bytes());
 }
 

@@ -83,7 +83,7 @@ class TraceJob {
     std::int64_t effort = values_effort(report);
     if (effort > kMostValuesEffort) {
       report.values_left_out =
-          fmt::format("some {:.1e} operations, more than {:.0e}; smaller tensors show the same",
+          fmt::format("about {:.1e} operations, more than {:.0e}; smaller tensors show the same",
                       static_cast<double>(effort), static_cast<double>(kMostValuesEffort));
       return;
     }

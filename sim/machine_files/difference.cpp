@@ -78,7 +78,7 @@ std::optional<std::string> difference(const TopologyDescription& one,
   for (const auto& [pairs, rate] : here) {
     auto match = there.find(pairs);
     if (match == there.end() || match->second != rate)
-      return fmt::format("{} that {} pairs of devices share, the first from {}", rate_text(rate),
+      return fmt::format("{} shared by {} pairs of devices, the first from {}", rate_text(rate),
                          pairs.size(), pair_text(pairs.front()));
   }
   if (here.size() != there.size()) return "pairs of devices that share nothing";

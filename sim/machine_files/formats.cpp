@@ -28,16 +28,16 @@ ReadTopology read_topology_text(std::string_view text, const std::string& file,
                                 const std::optional<UsersGpu>& gpu) {
   if (gpu)
     throw InputError(fmt::format(
-        "topology: gpu={}: expected a file that does not name its GPUs, found {}, which may",
+        "topology: gpu={}: expected a format that does not name its GPUs, found {}, which can",
         gpu->name, file));
   return {parse_topology(text, file)};
 }
 
 constexpr TopologyFormat kFormats[] = {
     {"text", "reshard's own topology file", is_topology_text, read_topology_text},
-    {"nccl-xml", "what NCCL writes to NCCL_TOPO_DUMP_FILE", is_nccl_xml, read_nccl_xml},
-    {"p2p-matrix", "what p2pBandwidthLatencyTest prints", is_p2p_matrices, read_p2p_machine},
-    {"smi-matrix", "what `nvidia-smi topo -m` prints", is_smi_matrix, read_smi_matrix},
+    {"nccl-xml", "NCCL's XML (NCCL_TOPO_DUMP_FILE)", is_nccl_xml, read_nccl_xml},
+    {"p2p-matrix", "p2pBandwidthLatencyTest output", is_p2p_matrices, read_p2p_machine},
+    {"smi-matrix", "nvidia-smi topo -m output", is_smi_matrix, read_smi_matrix},
 };
 
 }  // namespace
@@ -49,8 +49,7 @@ ReadTopology read_topology(std::string_view text, const std::string& file,
   if (format == std::end(kFormats))
     throw InputError(fmt::format(
         "{}:1: expected a topology ('reshard-topology 1' as the first line), NCCL's XML "
-        "(NCCL_TOPO_DUMP_FILE), what nvidia-smi topo -m or p2pBandwidthLatencyTest printed, found "
-        "{}",
+        "(NCCL_TOPO_DUMP_FILE), nvidia-smi topo -m or p2pBandwidthLatencyTest output, found {}",
         file, file_look(text)));
   ReadTopology out = format->read(text, file, gpu);
   // Files of NVIDIA's tools state no transport; such machines use NCCL.

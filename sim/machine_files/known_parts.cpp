@@ -130,7 +130,8 @@ UsersGpu users_gpu(std::string_view name) {
 std::string assumed_switches(const UsersGpu& gpu) {
   const GpuClass& known = gpu_class(gpu.compute_capability);
   return "NVLink: " + std::to_string(known.nvlinks) + " links x " +
-         rate_text(known.nvlink_bytes_per_s) + " of each GPU to switches, as beside " + gpu.name;
+         rate_text(known.nvlink_bytes_per_s) + " from each GPU to switches, as usual with " +
+         gpu.name;
 }
 
 bool mostly_linked(std::int32_t compute_capability) {

@@ -131,7 +131,7 @@ class XmlReader : private XmlPlaces {
     if (std::optional<std::int64_t> stated = own_rate(pci))
       slot.reached = slot.line = *stated;
     else if (generation && pci.child("gpu"))
-      pcie_.insert(fmt::format("PCIe: {} are reached over {} lanes of generation {}",
+      pcie_.insert(fmt::format("PCIe: {} achieved over {} lanes of generation {}",
                                rate_text(slot.reached), lanes, *generation));
     if (!pci.child("gpu") && !pci.child("nic") && !pci.child("pci") && keep_bare(slot, where))
       return;
@@ -160,22 +160,23 @@ class XmlReader : private XmlPlaces {
 
   // Adds the GPUs and NICs of slots that state only their class.
   void take_bare(pugi::xml_node system) {
-    constexpr std::string_view kWhole = "dump the whole with NCCL_TOPO_DUMP_FILE on the machine";
+    constexpr std::string_view kWhole =
+        "dump the whole topology with NCCL_TOPO_DUMP_FILE on the machine";
     if (bare_gpus_.empty())
       fail(system, "a <gpu> below <cpu> and <pci>",
-           fmt::format("none, nor a <pci> whose class is a GPU's: a file for NCCL_TOPO_FILE; {}",
+           fmt::format("none, nor a <pci> of a GPU's class: this is a file for NCCL_TOPO_FILE; {}",
                        kWhole));
     pugi::xml_node first = bare_gpus_.front().slot.node;
     std::string_view device = gpu_of_device(first.attribute("device").value());
     if (!users_gpu_ && !device.empty()) users_gpu_ = users_gpu(device);
     if (!users_gpu_)
       fail(first, "a <gpu> within",
-           fmt::format("none in {} slots of GPUs: a file for NCCL_TOPO_FILE; name the GPU "
+           fmt::format("none in {} GPU slots: this is a file for NCCL_TOPO_FILE; name the GPU "
                        "({},gpu=h100), or {}",
                        bare_gpus_.size(), file_, kWhole));
     std::int32_t sm = users_gpu_->compute_capability;
     parts_.machine.compute_capability = sm;
-    note(fmt::format("GPUs: {}, of which slots say only that they hold one", users_gpu_->name));
+    note(fmt::format("GPUs: {}; the file gives only the slots of GPUs", users_gpu_->name));
     for (const BareSlot& bare : bare_gpus_) {
       std::int64_t reached = bare.slot.reached > 0
                                  ? bare.slot.reached
@@ -189,7 +190,7 @@ class XmlReader : private XmlPlaces {
       std::int64_t rate = gpu_class(sm).nic_bytes_per_s;
       if (bare.slot.line > 0) rate = std::min(rate, bare.slot.line);
       parts_.nics.push_back({bare.where, rate});
-      note(fmt::format("NICs: {} each, as beside such GPUs", rate_text(rate)));
+      note(fmt::format("NICs: {} each, as usual with such GPUs", rate_text(rate)));
     }
   }
 
@@ -206,14 +207,14 @@ class XmlReader : private XmlPlaces {
     }
     if (!mostly_linked(sm)) return;
     note(
-        fmt::format("NVLink: none, as no GPU of {} has a <nvlink>; NCCL adds the links that it "
-                    "finds when it loads such a file",
+        fmt::format("NVLink: none, as no GPU of {} has an <nvlink>; NCCL adds the links that it "
+                    "detects when it loads such a file",
                     file_));
     if (!users_gpu_)
-      doubts_.push_back(fmt::format(
-          "{}: {} GPUs of sm{} without a <nvlink>; where the machine has NVLink, name the GPU "
-          "({},gpu=h100) or dump the whole with NCCL_TOPO_DUMP_FILE",
-          place(gpus_.front().node), gpus_.size(), sm, file_));
+      doubts_.push_back(
+          fmt::format("{}: {} GPUs of sm{} without an <nvlink>; if the machine has NVLink, name "
+                      "the GPU ({},gpu=h100) or dump the whole topology with NCCL_TOPO_DUMP_FILE",
+                      place(gpus_.front().node), gpus_.size(), sm, file_));
   }
 
   struct ReadGpu {
@@ -243,7 +244,7 @@ class XmlReader : private XmlPlaces {
     if (mbit > 100'000'000) fail(net, "a speed of at most 100000000 Mb/s", quoted(word));
     if (mbit <= 0) {
       mbit = 10'000;
-      note("network: 10 Gb/s of a NIC that does not say its speed");
+      note("network: 10 Gb/s for a NIC that does not state its speed");
     }
     std::int64_t rate = mbit * 125'000;
     if (slot != nullptr && slot->line > 0 && slot->line < rate) {
@@ -283,7 +284,7 @@ class XmlReader : private XmlPlaces {
     for (auto [pair, rate] : said) {
       auto back = said.find({pair.second, pair.first});
       if (back == said.end() || back->second != rate)
-        doubt_once(pair, fmt::format("{}: GPU {} says {} of NVLink to GPU {}, which says {} back",
+        doubt_once(pair, fmt::format("{}: GPU {} has {} of NVLink to GPU {}, which has {} back",
                                      place(gpus_[to_index(pair.first)].node),
                                      gpus_[to_index(pair.first)].dev, rate_text(rate),
                                      gpus_[to_index(pair.second)].dev,
@@ -304,7 +305,7 @@ class XmlReader : private XmlPlaces {
     std::int32_t sm = *parts_.machine.compute_capability;
     std::int64_t rate = gpu_class(sm).nvlink_bytes_per_s;
     if (rate == 0)
-      fail(link, fmt::format("no NVLink of GPUs of sm{}, or its reshard_rate", sm),
+      fail(link, fmt::format("no NVLink on GPUs of sm{}, or a reshard_rate", sm),
            fmt::format("{} links", count));
     note(fmt::format("NVLink: {} per link and direction, line rate of sm{}", rate_text(rate), sm));
     return rate;
@@ -320,13 +321,13 @@ class XmlReader : private XmlPlaces {
     for (const ReadGpu& gpu : gpus_) most = std::max(most, gpu.part.switch_bytes_per_s);
     for (const ReadGpu& gpu : gpus_)
       if (gpu.part.switch_bytes_per_s == 0 && most > 0)
-        doubts_.push_back(
-            fmt::format("{}: GPU {} has no NVLink to switches, others have {}; it is "
-                        "taken to have none",
-                        place(gpu.node), gpu.dev, rate_text(most)));
+        doubts_.push_back(fmt::format(
+            "{}: GPU {} has no NVLink to switches, but others have {}; assumed to have none",
+            place(gpu.node), gpu.dev, rate_text(most)));
       else if (gpu.part.switch_bytes_per_s != most)
         doubts_.push_back(fmt::format(
-            "{}: GPU {} has NVLinks of {} to switches, others of {}; all are taken to have as few",
+            "{}: GPU {} has {} of NVLink to switches, but others have {}; all are assumed to have "
+            "the least",
             place(gpu.node), gpu.dev, rate_text(gpu.part.switch_bytes_per_s), rate_text(most)));
   }
 
@@ -334,7 +335,7 @@ class XmlReader : private XmlPlaces {
     if (gpus_.empty()) take_bare(system);
     if (users_gpu_ && users_gpu_->compute_capability != *parts_.machine.compute_capability)
       fail(gpus_.front().node,
-           fmt::format("GPUs of sm{}, as gpu={} says", users_gpu_->compute_capability,
+           fmt::format("GPUs of sm{}, as given by gpu={}", users_gpu_->compute_capability,
                        users_gpu_->name),
            fmt::format("sm{}", *parts_.machine.compute_capability));
     std::stable_sort(gpus_.begin(), gpus_.end(),
@@ -363,10 +364,9 @@ class XmlReader : private XmlPlaces {
         description.shared.begin(), description.shared.end(),
         [](const SharedResource& shared) { return shared.name.starts_with("socket-link"); });
     if (crosses_sockets && !socket_stated_)
-      description.assumed.push_back(
-          fmt::format("between sockets: {}, both directions together, as NCCL takes it for this "
-                      "processor",
-                      rate_text(parts_.socket_bytes_per_s)));
+      description.assumed.push_back(fmt::format(
+          "between sockets: {}, both directions together, as NCCL assumes for this processor",
+          rate_text(parts_.socket_bytes_per_s)));
     return {std::move(description), std::move(doubts_)};
   }
 

@@ -323,7 +323,7 @@ class Describer {
       fastest = std::max(fastest, rate);
     }
     out_.counts = TopologyDescription::Counts::Nodes;
-    out_.assumed.push_back("network: any NIC reaches any NIC at its full rate");
+    out_.assumed.push_back("network: every NIC reaches every other at its full rate");
     // A flow uses one NIC, whatever a GPU's share of them all is.
     if (count_of(nics) >= gpus_) {
       std::int64_t each = std::clamp<std::int64_t>(sum / gpus_, 1, fastest);

@@ -56,7 +56,8 @@ class P2pDescriber {
     join_by_nvlink();
     join_by_pcie();
     join_by_host();
-    out_.assumed.push_back("what several copies share: a matrix tells only of one pair at a time");
+    out_.assumed.push_back(
+        "sharing between copies: unknown, as a matrix measures one pair at a time");
     if (!in_.latency && !in_.latency_off) assume_latencies(out_);
     return {std::move(out_), std::move(doubts_)};
   }
@@ -110,7 +111,7 @@ class P2pDescriber {
         gpu.nvlinks > 0 ? pcie_line_bytes_per_s(gpu.pcie_generation, 16) : kMaxBytes;
     if (!in_.one_way && !in_.one_way_off)
       out_.assumed.push_back(
-          "one direction: half of what both reach together, where no host stages");
+          "one direction: half of what both achieve together, except through the host");
     for (Index a = 0; a < in_.gpus; ++a)
       for (Index b = a + 1; b < in_.gpus; ++b) {
         std::vector<Pair>& kind = !in_.direct(a, b)     ? staged_
@@ -119,7 +120,7 @@ class P2pDescriber {
         kind.push_back({a, b});
       }
     if (!in_.reaches && staged_.empty())
-      out_.assumed.push_back("every GPU reaches every other straight: no connectivity matrix");
+      out_.assumed.push_back("every GPU reaches every other directly: no connectivity matrix");
   }
 
   void compare_directions() {
@@ -195,7 +196,7 @@ class P2pDescriber {
     std::int64_t links = (reached * 10 / 9 + link / 2) / link;
     std::int64_t line = reached * 4 >= all * 3 && reached <= all ? all : links * link;
     if (line < reached) return reached;
-    std::string what = fmt::format("NVLink: {} links x {} where copies reach {}", line / link,
+    std::string what = fmt::format("NVLink: {} links x {}, as copies achieve {}", line / link,
                                    rate_text(link), rate_text(reached));
     if (out_.assumed.empty() || out_.assumed.back() != what) out_.assumed.push_back(what);
     return line;
@@ -225,9 +226,9 @@ class P2pDescriber {
       std::int64_t each = mean_rate(linked_);
       for (Pair pair : linked_)
         if (rate(pair) < each * kSlowerPercent / 100)
-          doubts_.push_back(fmt::format("{}: GPUs {} and {} reach {} over NVLink, the mean is {}",
-                                        file_, pair.first, pair.second, rate_text(rate(pair)),
-                                        rate_text(each)));
+          doubts_.push_back(
+              fmt::format("{}: GPUs {} and {} achieve {} over NVLink, but the mean is {}", file_,
+                          pair.first, pair.second, rate_text(rate(pair)), rate_text(each)));
       Index port = add_port("nvlink", nvlink_line(each));
       cap(add_line(where(linked_), linked_, ports_of(port), Transport::NVLink, PathClass::NVL),
           each);

@@ -34,7 +34,7 @@ class P2pReader {
         read_matrix(bandwidths(), Unit::GBPerS);
     }
     if (!out_.one_way && !out_.one_way_off && !out_.both_ways && !out_.both_ways_off)
-      fail("a matrix of bandwidths, as p2pBandwidthLatencyTest prints it", "none");
+      fail("a bandwidth matrix, as printed by p2pBandwidthLatencyTest", "none");
     return std::move(out_);
   }
 

@@ -126,8 +126,7 @@ class SmiReader {
       if (self ? word != "X"
                : !links && word != "PIX" && word != "PXB" && word != "PHB" && word != "NODE" &&
                      word != "SYS")
-        fail(line, self ? "X, where a row meets its own column" : "NV#, PIX, PXB, PHB, NODE or SYS",
-             quoted(word));
+        fail(line, self ? "X on the diagonal" : "NV#, PIX, PXB, PHB, NODE or SYS", quoted(word));
       row.cells.emplace_back(word);
     }
     std::size_t behind = rows_.size() + 1 + (cpu_column_ ? 1 : 0);
@@ -147,7 +146,7 @@ class SmiReader {
     for (std::size_t a = 0; a < rows_.size(); ++a)
       for (std::size_t b = a + 1; b < rows_.size(); ++b)
         if (cell(a, b) != cell(b, a))
-          doubts_.push_back(fmt::format("{}: {} says {} to {}, which says {} back", place(a),
+          doubts_.push_back(fmt::format("{}: {} has {} to {}, which has {} back", place(a),
                                         rows_[a].name, cell(a, b), rows_[b].name, cell(b, a)));
   }
 
@@ -185,7 +184,7 @@ class SmiReader {
     std::optional<std::int32_t> suggested = suggested_gpu(most, links_of_gpu());
     if (users_gpu_ && named_ && *named_ != users_gpu_->compute_capability)
       fail(rows_[0].line,
-           fmt::format("GPUs of sm{}, as gpu={} says", users_gpu_->compute_capability,
+           fmt::format("GPUs of sm{}, as given by gpu={}", users_gpu_->compute_capability,
                        users_gpu_->name),
            fmt::format("sm{}", *named_));
     if (users_gpu_) named_ = users_gpu_->compute_capability;
@@ -194,8 +193,8 @@ class SmiReader {
     parts_.machine.compute_capability = named_ ? named_ : suggested;
     if (!named_ && suggested)
       assume(
-          fmt::format("GPUs: sm{}, as {} NVLinks suggest; lines of `nvidia-smi -L` in the same "
-                      "file would say",
+          fmt::format("GPUs: sm{}, inferred from {} NVLinks; add the output of `nvidia-smi -L` to "
+                      "the file to be sure",
                       *suggested, most));
     const GpuClass& gpu = gpu_class(parts_.machine.compute_capability.value_or(80));
     int generation = parts_.machine.compute_capability ? gpu.pcie_generation : kUnknownGeneration;
@@ -210,11 +209,11 @@ class SmiReader {
         all_linked = all_linked && (a == b || links(a, b) > 0);
     if (!all_linked)
       assume(
-          fmt::format("PCIe: generation {} with 16 lanes, of which {} are reached, bridges too; "
-                      "between sockets {}, both directions together",
+          fmt::format("PCIe: generation {} with 16 lanes, of which {} is achieved, also by "
+                      "bridges; between sockets {}, both directions together",
                       generation, rate_text(pcie_), rate_text(2 * socket)));
     if (gpus_ < rows_.size())
-      assume(fmt::format("NICs: {} each, as beside such GPUs", rate_text(nic_)));
+      assume(fmt::format("NICs: {} each, as usual with such GPUs", rate_text(nic_)));
   }
 
   void assume(std::string what) { parts_.assumed.push_back(std::move(what)); }
@@ -282,7 +281,7 @@ class SmiReader {
     std::int32_t sm = *parts_.machine.compute_capability;
     const GpuClass& gpu = gpu_class(sm);
     std::int64_t each = gpu.nvlink_bytes_per_s;
-    if (each == 0) fail(rows_[0].line, fmt::format("no NVLink of GPUs of sm{}", sm), "NV#");
+    if (each == 0) fail(rows_[0].line, fmt::format("no NVLink on GPUs of sm{}", sm), "NV#");
     assume(
         fmt::format("NVLink: {} per link and direction, line rate of sm{}", rate_text(each), sm));
     if (links_of_gpu() <= gpu.nvlinks || gpus_ == 2) {
@@ -300,8 +299,8 @@ class SmiReader {
       parts_.gpus[a].switch_bytes_per_s = mine * each;
       for (std::size_t b = 0; b < gpus_; ++b)
         if (a < b && links(a, b) != most)
-          doubts_.push_back(fmt::format("{}: {} has {} to {}, others have NV{} to theirs", place(a),
-                                        rows_[a].name, cell(a, b), rows_[b].name, most));
+          doubts_.push_back(fmt::format("{}: {} has {} to {}, but others have NV{} to theirs",
+                                        place(a), rows_[a].name, cell(a, b), rows_[b].name, most));
     }
     parts_.machine.nvls = sm >= 90;
     if (sm >= 90) assume("NVLink switches reduce (NVLS), as those of sm90 and later do");
@@ -317,11 +316,11 @@ class SmiReader {
       parts_.machine.nvls = *sm >= 90;
       return assume(assumed_switches(*users_gpu_));
     }
-    assume("NVLink: none, as the matrix has no NV#; nvidia-smi topo -mp leaves it out");
+    assume("NVLink: none, as the matrix has no NV#, which nvidia-smi topo -mp omits");
     if (!users_gpu_)
       doubts_.push_back(
-          fmt::format("{}: {} GPUs of sm{} without NV#; where the machine has NVLink, take "
-                      "nvidia-smi topo -m, or name the GPU ({},gpu=h100)",
+          fmt::format("{}: {} GPUs of sm{} without NV#; if the machine has NVLink, use nvidia-smi "
+                      "topo -m or name the GPU ({},gpu=h100)",
                       place(0), gpus_, *sm, file_));
   }
 
@@ -335,7 +334,7 @@ class SmiReader {
         if (found == PathClass::NVL && most_links() == 0) continue;  // NVLink was assumed
         std::string is = said == "NODE" ? "PHB" : said.starts_with("NV") ? "NVL" : said;
         if (is != text(found))
-          doubts_.push_back(fmt::format("{}: {} and {} say {}, the others make it {}", place(a),
+          doubts_.push_back(fmt::format("{}: {} and {} have {}, but the others imply {}", place(a),
                                         rows_[a].name, rows_[b].name, said, text(found)));
       }
   }

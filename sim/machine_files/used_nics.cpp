@@ -29,16 +29,15 @@ class Choice {
     keep_nearest();
     drop([](const NodeParts::Nic& nic) { return is_virtual(nic.name); },
          [](std::size_t, const std::string& names) {
-           return fmt::format("NICs: {} are taken to carry no tensors", names);
+           return fmt::format("NICs: {} are assumed to carry no tensors", names);
          });
     std::int64_t fastest = 0;
     for (std::size_t i : used_) fastest = std::max(fastest, parts_.nics[i].bytes_per_s);
     drop([&](const NodeParts::Nic& nic) { return nic.bytes_per_s <= fastest / kFarSlower; },
          [&](std::size_t count, const std::string&) {
            return fmt::format(
-               "NICs: {} far slower than the {} of others {} taken to carry no "
-               "tensors",
-               count, rate_text(fastest), count == 1 ? "is" : "are");
+               "NICs: {} far slower than the {} of others {} assumed to carry no tensors", count,
+               rate_text(fastest), count == 1 ? "is" : "are");
          });
     if (alike() && used_.size() > parts_.gpus.size()) drop_cards();
     for (std::size_t i : used_) out_.rates.push_back(parts_.nics[i].bytes_per_s);
@@ -114,7 +113,7 @@ class Choice {
       if (!on_card(i)) kept.push_back(i);
     if (kept.size() < parts_.gpus.size() || kept.size() == used_.size()) return;
     out_.assumed.push_back(fmt::format(
-        "NICs: {} of {} are taken to carry tensors, the {} that are ports of one card are not",
+        "NICs: {} of {} are assumed to carry tensors, but not the {} that are ports of one card",
         kept.size(), used_.size(), used_.size() - kept.size()));
     used_ = std::move(kept);
   }

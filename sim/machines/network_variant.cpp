@@ -30,8 +30,8 @@ class Network {
                               [](const RouteLine& route) { return route.where == Where::Between; });
     if (found == machine_.routes.end())
       refuse(machine_,
-             "expected a machine of several nodes where nics or oversubscription are given, "
-             "found one without a route between nodes");
+             "expected a machine of several nodes for nics or oversubscription, found one without "
+             "a route between nodes");
     rule_ = &found->rule;
     for (const Hop& hop : rule_->hops) {
       own_ = own_ || hop.kind == Hop::Kind::SourceOut;

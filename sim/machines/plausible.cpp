@@ -86,7 +86,7 @@ class Doubter {
       return {gpu.nvlink_bytes_per_s * gpu.nvlinks, "all NVLinks of " + of};
     if (path_class == PathClass::NET) return {kFastestNic, "any NIC"};
     return {pcie_line_bytes_per_s(gpu.pcie_generation, 16),
-            fmt::format("16 lanes of PCIe generation {}, as of {}", gpu.pcie_generation, of)};
+            fmt::format("16 lanes of PCIe generation {}, as in {}", gpu.pcie_generation, of)};
   }
 
   void look_at(const RouteLine& route) {
@@ -106,10 +106,10 @@ class Doubter {
             fmt::format("{} is above the {} of {}", rate_text(rate(rule)), rate_text(most), whose));
     bool by_nvlink = rule.transport == Transport::NVLink;
     if (rule.stated_class && nvlink != by_nvlink)
-      doubt(route, fmt::format("class {} does not go with transport {}", text(rule.path_class()),
+      doubt(route, fmt::format("class {} does not match transport {}", text(rule.path_class()),
                                text(rule.transport)));
     if (rule.path_class() == PathClass::NET && route.where != RouteLine::Where::Between)
-      doubt(route, "a network lies between devices of one node");
+      doubt(route, "a network connects devices of one node");
     look_at_nic(route);
   }
 
@@ -130,17 +130,15 @@ class Doubter {
       for (const Hop& hop : route.rule.hops) crossed.insert(name_of(hop));
     auto look = [&](const std::string& name, std::int64_t bytes_per_s) {
       if (bytes_per_s < kSlowest)
-        doubt(
-            fmt::format("{}: {} is slow for a link; rates are in bytes per second unless they say "
-                        "their unit",
-                        name, rate_text(bytes_per_s)));
+        doubt(fmt::format("{}: {} is slow for a link; rates without a unit are in bytes per second",
+                          name, rate_text(bytes_per_s)));
       if (crossed.insert(name).second) doubt(name + ": no route crosses it");
     };
     for (const Port& port : machine_.ports) {
       look("port " + port.name, std::min(port.out_bytes_per_s, port.in_bytes_per_s));
       auto [least, most] = std::minmax(port.out_bytes_per_s, port.in_bytes_per_s);
       if (least < percent(most, 50))
-        doubt(fmt::format("port {}: {} out and {} in are not one link", port.name,
+        doubt(fmt::format("port {}: {} out and {} in differ too much for one link", port.name,
                           rate_text(port.out_bytes_per_s), rate_text(port.in_bytes_per_s)));
     }
     for (const SharedResource& shared : machine_.shared)
@@ -152,12 +150,12 @@ class Doubter {
   void look_at_machine() {
     const Machine& machine = machine_.machine;
     if (machine.nvls && machine.compute_capability && *machine.compute_capability < 90)
-      doubt(fmt::format("reduces nvlink: switches beside GPUs of sm{} do not reduce",
+      doubt(fmt::format("reduces nvlink: NVLink switches of GPUs of sm{} cannot reduce",
                         *machine.compute_capability));
     for (std::size_t i = 0; i < machine.figures.size(); ++i)
       if (figure_rows()[i].name == "nccl.efficiency" || figure_rows()[i].name == "nccl.nvls")
         if (machine.figures[i].value_or(0) > kRatioOne)
-          doubt(fmt::format("figure {}: {} is more than all of the rate", figure_rows()[i].name,
+          doubt(fmt::format("figure {}: {} is more than the whole rate", figure_rows()[i].name,
                             figure_text(figure_rows()[i].unit, *machine.figures[i])));
   }
 
@@ -176,11 +174,11 @@ class Doubter {
       for (auto b = std::next(a); b != best.end(); ++b) {
         if (b->first == PathClass::NET && a->first != PathClass::NVL) continue;
         if (percent(b->second.rate, 80) > a->second.rate)
-          doubt(fmt::format("class {} reaches {}, more than class {} with {}", text(b->first),
+          doubt(fmt::format("class {} achieves {}, more than class {} with {}", text(b->first),
                             rate_text(b->second.rate), text(a->first), rate_text(a->second.rate)));
         if (b->second.latency_ps < a->second.latency_ps / 2)
-          doubt(fmt::format("class {} takes {}, less than class {} with {}", text(b->first),
-                            duration_text(b->second.latency_ps), text(a->first),
+          doubt(fmt::format("class {} has a latency of {}, less than class {} with {}",
+                            text(b->first), duration_text(b->second.latency_ps), text(a->first),
                             duration_text(a->second.latency_ps)));
       }
   }
@@ -213,16 +211,18 @@ class Doubter {
         bool differ = there.path_class() != back.path_class() || rate(there) != rate(back) ||
                       there.latency_ps != back.latency_ps;
         if (differ && said.insert(std::minmax({index(there), index(back)})).second)
-          doubt(fmt::format(
-              "devices {} and {}: {} at {} after {} there, but {} at {} after {} back", a, b,
-              text(there.path_class()), rate_text(rate(there)), duration_text(there.latency_ps),
-              text(back.path_class()), rate_text(rate(back)), duration_text(back.latency_ps)));
+          doubt(
+              fmt::format("devices {} and {}: {} at {} with latency {} one way, but {} at {} with "
+                          "latency {} back",
+                          a, b, text(there.path_class()), rate_text(rate(there)),
+                          duration_text(there.latency_ps), text(back.path_class()),
+                          rate_text(rate(back)), duration_text(back.latency_ps)));
       }
     }
     std::int64_t most = *std::max_element(linked.begin(), linked.end());
     for (std::int32_t device = 0; device < machine_.devices; ++device)
       if (linked[to_index(device)] != most)
-        doubt(fmt::format("device {}: NVLinks of {} in all, another has {}", device,
+        doubt(fmt::format("device {}: NVLinks of {} in all, but another has {}", device,
                           rate_text(linked[to_index(device)]), rate_text(most)));
   }
 

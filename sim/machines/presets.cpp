@@ -131,7 +131,7 @@ NamedTopology find_description(std::string_view spec) {
   std::int64_t count = 0;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
   if (error != std::errc() || end != digits.data() + digits.size())
-    throw InputError(fmt::format("topology: expected a count behind '{}:', found {}",
+    throw InputError(fmt::format("topology: expected a count after '{}:', found {}",
                                  out.description.name, quoted(digits)));
   out.count = count;
   return out;

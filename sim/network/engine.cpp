@@ -32,10 +32,10 @@ constexpr std::size_t kMaxRecordedFlows = std::size_t{1} << 26;
 
 void check_recorded(std::size_t flows) {
   if (flows >= kMaxRecordedFlows)
-    throw InputError(fmt::format(
-        "expected a timeline of at most {} transfers, found more (a ring of n ranks has "
-        "n(n-1), of an all_reduce twice that; fewer ranks would do)",
-        kMaxRecordedFlows));
+    throw InputError(
+        fmt::format("expected a timeline of at most {} transfers, found more (a ring of n ranks "
+                    "has n(n-1), an all_reduce twice that; use fewer ranks)",
+                    kMaxRecordedFlows));
 }
 
 class Engine {

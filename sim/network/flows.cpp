@@ -62,7 +62,7 @@ Flows::Opened Flows::open(const Transit& transit, std::int64_t now_ps) {
   if (free_.empty()) {
     if (transits_.size() >= to_index(kMaxInFlight))
       throw InputError(fmt::format(
-          "simulation: expected at most {} transfers at one time, found more", kMaxInFlight));
+          "simulation: expected at most {} transfers at the same time, found more", kMaxInFlight));
     free_.push_back(static_cast<std::int32_t>(transits_.size()));
     transits_.emplace_back();
     rules_.push_back(nullptr);

@@ -34,8 +34,8 @@ OperationRun::OperationRun(OpId id, const Operation& operation, std::span<const 
 void OperationRun::add_parts(StepRun& step, Transfers transfers) {
   if (transfers.count() > kMaxStepTransfers || transfers.at_once() > kMaxInFlight)
     throw OperationRefused(
-        id_, fmt::format("expected a collective of at most {} transfers, {} at one time, found {}, "
-                         "{} at one time",
+        id_, fmt::format("expected a collective of at most {} transfers, {} at the same time, "
+                         "found {}, {} at the same time",
                          kMaxStepTransfers, kMaxInFlight, transfers.count(), transfers.at_once()));
   std::span<const Slot> slots = transfers.slots();
   RESHARD_CHECK(parts_.size() + slots.size() <= to_index(std::numeric_limits<std::int32_t>::max()),
@@ -194,7 +194,8 @@ OperationRun::Progress OperationRun::go_on(std::int32_t part, std::int64_t now_p
 void OperationRun::check_at_once(const std::vector<Transit>& transits) const {
   if (transits.size() > to_index(kMaxInFlight))
     throw OperationRefused(
-        id_, fmt::format("expected at most {} transfers at one time, found more", kMaxInFlight));
+        id_,
+        fmt::format("expected at most {} transfers at the same time, found more", kMaxInFlight));
 }
 
 void OperationRun::finish(std::int32_t part, std::vector<std::int32_t>& ready) {

@@ -245,7 +245,7 @@ OpId Program::unfinished(std::int32_t node) const {
   if (order_.is_place(node)) return order_.op_of(node);
   for (std::int32_t place : order_.batch_of(node))
     if (!nodes_[place].done) return order_.op_of(place);
-  RESHARD_CHECK(false, "a batch that is done and is not");
+  RESHARD_CHECK(false, "a batch that is both done and not done");
 }
 
 OpId Program::first_pending(Rank rank) const {
@@ -254,7 +254,7 @@ OpId Program::first_pending(Rank rank) const {
     const Order::LaunchNodes& launch = order_.launches()[to_index(own[to_index(i)])];
     if (!nodes_[launch.end].done) return unfinished(launch.end);
   }
-  RESHARD_CHECK(false, "a launch queue that is full of nothing");
+  RESHARD_CHECK(false, "a full launch queue without launches");
 }
 
 std::optional<OpId> Program::missing_of(OpId op) const {
@@ -300,15 +300,16 @@ std::string text(const Program::Obstacle& obstacle) {
     case Kind::After:
       return fmt::format("comes after operation {}", op);
     case Kind::Stream:
-      return fmt::format("on rank {} comes behind operation {}", rank, op);
+      return fmt::format("on rank {} is queued after operation {}", rank, op);
     case Kind::Communicator:
-      return fmt::format("on rank {} comes behind operation {} of its communicator", rank, op);
+      return fmt::format("on rank {} is queued after operation {} of its communicator", rank, op);
     case Kind::Host:
-      return fmt::format("on rank {} is issued behind operation {}", rank, op);
+      return fmt::format("on rank {} is issued after operation {}", rank, op);
     case Kind::Launch:
-      return fmt::format("on rank {} is launched behind operation {}", rank, op);
+      return fmt::format("on rank {} is launched after operation {}", rank, op);
     case Kind::Queue:
-      return fmt::format("on rank {} finds a launch queue full of operation {}", rank, op);
+      return fmt::format("on rank {} waits for a full launch queue that holds operation {}", rank,
+                         op);
   }
   return "";
 }

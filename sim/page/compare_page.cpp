@@ -38,7 +38,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 7> kFirst{
      {"measured_ps.median", "measured"},
      {"predicted_ps", "predicted"},
      {"bound.time_ps", "bound"},
-     {"ratio_to_bound", "time to bound"},
+     {"ratio_to_bound", "ratio to bound"},
      {"bytes_received_max", "received, fullest rank"},
      {"peak_bytes_max", "peak memory"}}};
 
@@ -89,7 +89,8 @@ void show_times(Page& page, const Comparison& comparison) {
         figure.a->value() > 0 && figure.b->value() > 0 && times.size() < kMostBars)
       times.push_back(&figure);
   if (times.empty()) return;
-  Node panel = page.add_panel("times", "Times", "Of a above, of b below, where they differ.");
+  Node panel =
+      page.add_panel("times", "Times", "Values of a above and of b below, where they differ.");
   draw_pairs(panel, times);
   Legend legend(panel);
   legend.add_entry("other", "a: " + comparison.name_a);
@@ -142,11 +143,11 @@ void show_list(Page& page, const ComparedList& list, std::size_t number) {
   std::size_t all = list.differing.size(), shown = std::min(kMostRows, all);
   std::size_t unfolded = shown <= kMostUnfolded ? shown : kFewUnfolded;
   list_figures(panel,
-               fmt::format("{} of {} that differ, the greatest differences first", unfolded,
+               fmt::format("{} of {} that differ, greatest differences first", unfolded,
                            counted(static_cast<std::int64_t>(all), "figure")),
                list, unfolded);
   if (unfolded < shown)
-    list_figures(add_folded(panel, "More of them"), fmt::format("{} of {}", shown, all), list,
+    list_figures(add_folded(panel, "More differences"), fmt::format("{} of {}", shown, all), list,
                  shown);
 }
 

@@ -26,7 +26,7 @@ std::string_view part(std::string_view name) {
   std::span<const EmbeddedText> parts = page_parts();
   auto found = std::find_if(parts.begin(), parts.end(),
                             [&](const EmbeddedText& each) { return each.name == name; });
-  RESHARD_CHECK(found != parts.end(), "a part of the page that is not compiled in");
+  RESHARD_CHECK(found != parts.end(), "a part of the page is not compiled in");
   return found->text;
 }
 
@@ -178,7 +178,7 @@ HtmlTable::HtmlTable(Node parent, std::string_view caption,
 }
 
 Node HtmlTable::add_row(const std::vector<Cell>& cells) {
-  RESHARD_CHECK(cells.size() == figures_.size(), "a row of another width than its table");
+  RESHARD_CHECK(cells.size() == figures_.size(), "a row whose width differs from its table's");
   Node row = add(body_, "tr");
   for (std::size_t i = 0; i < cells.size(); ++i) {
     Node cell = add(row, "td", {}, cells[i].text);

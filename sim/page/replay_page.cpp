@@ -23,8 +23,8 @@ std::vector<Figure> figures_of(const ReplayReport& report) {
   return {
       {"time", duration_text(report.time_ps), fmt::format("carried by {}", report.transport)},
       {"bound", duration_text(report.bound_ps), fmt::format("limited by {}", report.limited_by())},
-      {"time to bound", ratio_of(report.time_ps, report.bound_ps), "1 is what physics allows"},
-      {"received", bytes_text(report.bytes_received_total), "from other ranks, in all"},
+      {"ratio to bound", ratio_of(report.time_ps, report.bound_ps), "1 is the physical limit"},
+      {"received", bytes_text(report.bytes_received_total), "from other ranks, in total"},
       {"operations", std::to_string(report.operations),
        counted(static_cast<std::int64_t>(report.requests.size()), "redistribution")}};
 }
@@ -82,8 +82,7 @@ void list_recorded(Node panel, const ReplayReport& report) {
   std::vector<TakenAsRecorded> recorded;
   if (report.dispatch) recorded = recorded_facts(*report.dispatch);
   if (recorded.empty()) return;
-  HtmlTable table(panel, "Calls that are taken as recorded",
-                  {"operator", ">calls", ">first line", "why"});
+  HtmlTable table(panel, "Calls taken as recorded", {"operator", ">calls", ">first line", "why"});
   for (const TakenAsRecorded& row : recorded)
     table.add_row({row.call, Cell::count(row.count), Cell::count(row.line), row.why});
 }
@@ -110,7 +109,7 @@ void list_late(Node panel, const ReplayReport& report) {
   std::size_t shown = std::min(kMostWaits, report.late.size());
   HtmlTable table(panel,
                   fmt::format("{} of {} ranks that others waited for", shown, report.late.size()),
-                  {"at", ">rank", ">came", ">behind all others", ">they waited, summed"});
+                  {"at", ">rank", ">arrived", ">after all others", ">total wait of others"});
   for (const LateArrival& late : std::span(report.late).first(shown))
     table.add_row({line_text(report, late.op), Cell::count(to_int(late.rank)),
                    Cell::time(late.arrival_ps), Cell::time(late.late_ps),
@@ -123,7 +122,7 @@ void list_launches(Node panel, const std::string& caption, const ReplayReport& r
   if (launches.empty()) return;
   std::size_t shown = std::min(kMostWaits, launches.size());
   HtmlTable table(panel, fmt::format("{} of {} {}", shown, launches.size(), caption),
-                  {"launch", "at", ">rank", "behind", "at", ">waited", ">gain of a swap"});
+                  {"launch", "at", ">rank", "after", "at", ">waited", ">gain by swap"});
   for (const Delayed& each : launches.first(shown))
     table.add_row({each.name, line_text(report, each.op), Cell::count(to_int(each.rank)),
                    each.behind_name, line_text(report, each.behind), Cell::time(each.waited_ps),
@@ -133,11 +132,10 @@ void list_launches(Node panel, const std::string& caption, const ReplayReport& r
 void show_waits(Page& page, const ReplayReport& report) {
   std::vector<Delayed> delayed = delayed_by_gain(report);
   if (report.late.empty() && delayed.empty() && !report.searched) return;
-  Node panel = page.add_panel("waits", "Waits",
-                              "Which ranks came late, and which launches only had to wait for "
-                              "their turn.");
+  Node panel = page.add_panel(
+      "waits", "Waits", "Which ranks were late, and which launches only waited for their turn.");
   list_late(panel, report);
-  list_launches(panel, "launches that another order would bring forward", report, delayed);
+  list_launches(panel, "launches that would start earlier in another order", report, delayed);
   if (!report.searched) return;
   const Reordered& reordered = *report.reordered;
   add(panel, "p", {{"class", "aside"}},
@@ -151,9 +149,9 @@ void show_waits(Page& page, const ReplayReport& report) {
 void show_communicators(Page& page, const ReplayReport& report) {
   if (report.communicators.empty()) return;
   Node panel = page.add_panel("communicators", "Communicators",
-                              "What the policy that ran costs, and what others would.");
-  HtmlTable table(panel, "Each policy; the first ran",
-                  {"policy", ">made", ">making", ">pairs", ">first use", ">held", ">waited",
+                              "What the policy in use costs, and what the others would cost.");
+  HtmlTable table(panel, "Each policy; the first is in use",
+                  {"policy", ">comms", ">creation", ">pairs", ">first use", ">held", ">waited",
                    report.cold ? ">end, cold" : ">end"});
   for (const CommunicatorResult& result : report.communicators) {
     bool runs = result.hang.empty();
@@ -170,8 +168,8 @@ void show_faults(Page& page, const ReplayReport& report) {
   if (!report.dispatch) return;
   std::vector<FaultFacts> faults = fault_facts(*report.dispatch);
   if (faults.empty()) return;
-  Node panel = page.add_panel("not-as-pytorch", "Not as PyTorch",
-                              "Calls that PyTorch gets wrong, or does not get through.");
+  Node panel = page.add_panel("not-as-pytorch", "Defects of PyTorch",
+                              "Calls that PyTorch gets wrong or fails on.");
   HtmlTable table(panel, "Each operator and what PyTorch does",
                   {"at", "call", "what PyTorch does"});
   for (const FaultFacts& fault : faults)
@@ -189,26 +187,27 @@ std::string replay_page(const ReplayReport& report, const Topology& topology) {
   if (report.time_ps > 0)
     draw_timeline(
         page.add_panel("timeline", "Timeline",
-                       "What every rank does when, by operation, and what the whole waits for."),
+                       "What each rank does over time, by operation, and what the run waits for."),
         {report.workload, report.labels, timeline, report.path ? &*report.path : nullptr});
   show_faults(page, report);
   show_waits(page, report);
   show_communicators(page, report);
   if (!timeline.flows.empty()) {
     draw_topology(
-        add_frame(page.add_panel("topology", "Topology", "What each link carries over the time.")),
+        add_frame(page.add_panel("topology", "Topology", "What each link carries over time.")),
         topology, {timeline.resources, report.time_ps});
-    draw_traffic(page.add_panel("traffic", "Traffic", "Who sends how much to whom, in all."),
+    draw_traffic(page.add_panel("traffic", "Traffic", "Who sends how much to whom, in total."),
                  timeline.flows, topology);
     draw_links(page.add_panel("links", "Links",
-                              "How full links are over time, from none to all of their capacity."),
+                              "Link utilisation over time, from none to all of the capacity."),
                timeline, topology);
   }
   if (!report.requests.empty())
-    draw_memory(page.add_panel("memory", "Memory",
-                               "What each rank holds at most during one redistribution, whatever "
-                               "else the job keeps."),
-                greatest_memory(report.workload));
+    draw_memory(
+        page.add_panel(
+            "memory", "Memory",
+            "Peak memory of each rank during one redistribution, without what else the job keeps."),
+        greatest_memory(report.workload));
   Node operations = page.add_panel("operations", "Operations");
   list_recorded(operations, report);
   list_kinds(operations, report);

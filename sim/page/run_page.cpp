@@ -24,9 +24,9 @@ std::vector<Figure> figures_of(const RunReport& report) {
       {"time", duration_text(report.time_ps), fmt::format("carried by {}", report.transport)},
       {"bound", duration_text(bound_ps),
        fmt::format("limited by {}", text(report.bound.limited_by()))},
-      {"time to bound", ratio_of(report.time_ps, bound_ps), "1 is what physics allows"},
+      {"ratio to bound", ratio_of(report.time_ps, bound_ps), "1 is the physical limit"},
       {"received, fullest rank", bytes_text(report.bytes.received_max),
-       bytes_text(report.bytes.received_total) + " in all"},
+       bytes_text(report.bytes.received_total) + " in total"},
       {"peak memory", bytes_text(report.bytes.peak_max), "on the fullest rank"}};
   return out;
 }
@@ -34,7 +34,7 @@ std::vector<Figure> figures_of(const RunReport& report) {
 void list_steps(Page& page, const RunReport& report) {
   Node panel = page.add_panel("steps", "Steps");
   if (report.steps.empty()) {
-    add(panel, "p", {}, "There are none: nothing has to be done.");
+    add(panel, "p", {}, "There are no steps: nothing has to be done.");
     return;
   }
   std::size_t shown = std::min(kMostSteps, report.steps.size());
@@ -56,11 +56,11 @@ void draw_shardings(Page& page, const RunReport& report) {
   std::size_t shown = std::min(kMostTensors, report.tensors.size());
   Node panel = page.add_panel(
       "sharding", "Sharding",
-      fmt::format("Where {} before and after; what has one colour is the same data.",
-                  report.tensors.size() == 1 ? "the tensor lies"
+      fmt::format("Where {} before and after; the same colour is the same data.",
+                  report.tensors.size() == 1 ? "the tensor is"
                   : shown < report.tensors.size()
-                      ? fmt::format("the first {} of {} tensors lie", shown, report.tensors.size())
-                      : "each tensor lies"));
+                      ? fmt::format("the first {} of {} tensors are", shown, report.tensors.size())
+                      : "each tensor is"));
   for (std::size_t t = 0; t < shown; ++t) draw_sharding(add_frame(panel), report.tensors[t]);
 }
 
@@ -76,7 +76,7 @@ std::vector<Fact> run_facts(const RunReport& report) {
                                report.topology_devices)},
       {"planner", report.planner == report.planner_asked
                       ? report.planner
-                      : fmt::format("{}, which took {}", report.planner_asked, report.planner)}};
+                      : fmt::format("{}, which chose {}", report.planner_asked, report.planner)}};
   for (const std::string& assumed : report.assumed) out.push_back({"assumed", assumed});
   out.push_back({"proof", "every destination element, from index sets"});
   if (report.data && report.data->checked)
@@ -93,27 +93,27 @@ void add_run_panels(Page& page, const RunReport& report, Study& study,
   const Topology& topology = study.topology();
   if (report.time_ps > 0)
     draw_timeline(
-        page.add_panel("timeline", timeline_heading,
-                       "What every rank does when, by step of the plan, and what the whole waits "
-                       "for."),
+        page.add_panel(
+            "timeline", timeline_heading,
+            "What each rank does over time, by step of the plan, and what the run waits for."),
         {workload_of(study.shared_plan()), {}, timeline, report.path ? &*report.path : nullptr});
   if (!report.alternatives.empty())
-    draw_alternatives(page.add_panel("alternatives", "Alternatives",
-                                     "The plans that auto weighed against each other."),
-                      report.alternatives, report.bound.time_ps());
+    draw_alternatives(
+        page.add_panel("alternatives", "Alternatives", "The plans that auto compared."),
+        report.alternatives, report.bound.time_ps());
   draw_shardings(page, report);
   if (report.bytes.received_total > 0) {
     draw_topology(
-        add_frame(page.add_panel("topology", "Topology", "What each link carries over the time.")),
+        add_frame(page.add_panel("topology", "Topology", "What each link carries over time.")),
         topology, {timeline.resources, report.time_ps});
     draw_traffic(
         page.add_panel("traffic", "Traffic", "Who sends how much to whom, over all steps."),
         timeline.flows, topology);
     draw_links(page.add_panel("links", "Links",
-                              "How full links are over time, from none to all of their capacity."),
+                              "Link utilisation over time, from none to all of the capacity."),
                timeline, topology);
   }
-  draw_memory(page.add_panel("memory", "Memory", "What each rank holds at most at one time."),
+  draw_memory(page.add_panel("memory", "Memory", "Peak memory of each rank."),
               memory_of(study.plan(), report.bytes));
   list_steps(page, report);
 }
@@ -140,7 +140,7 @@ std::vector<Figure> figures_of(const ValidateReport& report) {
           {"wrong elements", std::to_string(values.wrong()),
            fmt::format("of {}, compared bit for bit", values.elements())},
           {"received, fullest rank", bytes_text(predicted.bytes.received_max),
-           bytes_text(predicted.bytes.received_total) + " in all"}};
+           bytes_text(predicted.bytes.received_total) + " in total"}};
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ std::string validate_page(const ValidateReport& report, Study& study, const Time
                 report);
   if (median.end_ps > 0)
     draw_timeline(page.add_panel("measured-timeline", "Measured timeline",
-                                 "What every rank did when, in the median run."),
+                                 "What each rank did over time, in the median run."),
                   {workload_of(study.shared_plan()), {}, median});
   add_run_panels(page, predicted, study, "Predicted timeline");
   return page.text();

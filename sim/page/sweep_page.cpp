@@ -25,12 +25,12 @@ std::vector<Figure> figures_of(const SweepReport& report) {
 }
 
 void list_planners(Page& page, const SweepReport& report) {
-  Node panel = page.add_panel("planners", "Planners",
-                              "Time over the bound, over all pairs that have one; 1 is what "
-                              "physics allows.");
+  Node panel =
+      page.add_panel("planners", "Planners",
+                     "Time over the bound, over all pairs that have one; 1 is the physical limit.");
   HtmlTable table(panel, "Each planner on each mesh",
                   {"mesh", "planner", ">pairs", ">at the bound", ">refused", ">mean", ">worst",
-                   "worst pair", "what it loses"});
+                   "worst pair", "lost to"});
   for (const SweepSummary& entry : summarize(report)) {
     const SweepRow* worst = entry.worst;
     table.add_row(

@@ -67,7 +67,7 @@ class MatrixPicture {
     std::string out = fmt::format("time over bound, from rows to columns; {} with a bound",
                                   counted(summary_.pairs, "pair"));
     if (summary_.geometric_mean_e4)
-      out += fmt::format(", {} at it, mean {}", summary_.at_bound,
+      out += fmt::format(", {} at the bound, mean {}", summary_.at_bound,
                          ratio_text(summary_.geometric_mean_e4));
     if (drawn_ < layouts_.size())
       out += fmt::format("; the first {} of {} layouts", drawn_, layouts_.size());
@@ -121,9 +121,9 @@ class MatrixPicture {
     for (double ratio : {1.0, 2.0, 4.0})
       add_text(svg, kMargin + kHeatScale * (1 - 1 / ratio), y + 18, kLabel, coordinate_text(ratio),
                ratio > 1 ? "middle" : "start");
-    add_text(
-        svg, kMargin + kHeatScale + 14, y + 2, kLabel,
-        "times the bound; = takes no time; no: the planner refuses; blank: forbidden by DTensor");
+    add_text(svg, kMargin + kHeatScale + 14, y + 2, kLabel,
+             "times the bound; =: takes no time; no: refused by the planner; blank: forbidden by "
+             "DTensor");
   }
 
   const std::string mesh_, planner_;

@@ -26,7 +26,7 @@ constexpr double kWidth = 2 * (kMargin + kGutter + kPanel) + kGap;
 std::string shortened(const std::string& ranks, std::size_t count) {
   constexpr std::size_t most = 100;
   if (ranks.size() <= most) return ranks;
-  return fmt::format("{}... ({} in all)", ranks.substr(0, ranks.rfind(',', most) + 1), count);
+  return fmt::format("{}... ({} in total)", ranks.substr(0, ranks.rfind(',', most) + 1), count);
 }
 
 // One layout of the request, drawn into its half.
@@ -263,13 +263,13 @@ class ShardingPicture {
 
   std::vector<std::string> notes_below() const {
     std::vector<std::string> notes;
-    notes.push_back(by_source_
-                        ? "Each colour is the data of one shard before."
-                        : "Each colour is the data of one shard after; before it was whole.");
+    notes.push_back(
+        by_source_ ? "Each colour is the data of one shard before."
+                   : "Each colour is the data of one shard after; before, the data was whole.");
     if (before_.partial || after_.partial)
-      notes[0] += " Hatched: Partial; ranks joined by a sign hold addends of one value.";
+      notes[0] += " Hatched: Partial; ranks joined by a sign hold addends of the same value.";
     if (before_.joined || after_.joined)
-      notes.push_back("There are more shards than can be drawn: neighbours share a box.");
+      notes.push_back("There are more shards than can be drawn, so neighbours share a box.");
     for (const Side* side : {&before_, &after_}) {
       std::vector<Rank> empty;
       for (std::int32_t position = 0; position < side->layout.mesh().size(); ++position)

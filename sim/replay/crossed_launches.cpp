@@ -178,9 +178,9 @@ std::optional<TraceFinding> find_crossed_launches(const Trace& trace, const Work
   }
   // Each row must continue on the rank of the next one.
   std::reverse(finding.circle.begin(), finding.circle.end());
-  if (count > kMaxTold) what = fmt::format("{} in a circle", count);
+  if (count > kMaxTold) what = fmt::format("{} in a cycle", count);
   finding.what = fmt::format(
-      "{}: communicators are used in orders that contradict each other, and no stream decides "
+      "{}: communicators are used in contradicting orders, and no stream imposes one "
       "(NCCL_LAUNCH_ORDER_IMPLICIT would): {}",
       trace.place_of(said_by(workload, circle[0].first, circle[0].second.rank)), what);
   std::sort(finding.lines.begin(), finding.lines.end());

@@ -79,10 +79,10 @@ class Circle {
     for (std::size_t i = 0; i < circle_.size(); ++i)
       if (what.size() <= kLongest) add(what, i);
     if (what.size() <= kLongest) {
-      what = "operations wait for each other for ever: " + what;
+      what = "operations wait for each other forever: " + what;
     } else {
       add_rows();
-      what = fmt::format("operations of {} wait for each other for ever, {} in a circle",
+      what = fmt::format("operations of {} wait for each other forever, {} in a cycle",
                          ranks_words(told_ranks()), finding_.circle.size());
     }
     sort_once(finding_.lines);
@@ -226,15 +226,15 @@ class Circle {
       case Kind::After:
         return "comes after ";
       case Kind::Communicator:
-        return fmt::format("of {} comes behind ", communicator_of(here));
+        return fmt::format("of {} comes after ", communicator_of(here));
       case Kind::Host:
-        return "is issued behind ";
+        return "is issued after ";
       case Kind::Launch:
-        return "is launched behind ";
+        return "is launched after ";
       case Kind::Queue:
         return "finds no room in a launch queue that waits for ";
       default:
-        return "stands behind ";
+        return "is queued after ";
     }
   }
 
@@ -254,7 +254,7 @@ std::optional<TraceFinding> find_torn(const Trace& trace, const Workload& worklo
   if (!use.absent.empty())
     return finding_of(
         trace, {use.first_of_parent}, use.absent, use.first_of_parent,
-        fmt::format("the communicator of all ranks is made here, and {} never come{} to it",
+        fmt::format("the communicator of all ranks is created here, but {} never join{} it",
                     ranks_words(use.absent), use.absent.size() == 1 ? "s" : ""));
   if (use.torn.empty()) return std::nullopt;
   const CommunicatorUse::Torn& torn = use.torn.front();
@@ -262,8 +262,8 @@ std::optional<TraceFinding> find_torn(const Trace& trace, const Workload& worklo
        without = said_by(workload, torn.op, torn.without);
   return finding_of(
       trace, {with, without}, {torn.with_parent, torn.without}, with,
-      fmt::format("{} on rank {} is of the communicator of all ranks, which rank {} has not made "
-                  "when it comes to the {} in {}",
+      fmt::format("{} on rank {} uses the communicator of all ranks, which rank {} has not created "
+                  "when it reaches the {} in {}",
                   op_text(trace.operations[with]), to_int(torn.with_parent), to_int(torn.without),
                   op_text(trace.operations[without]), lines_text(trace, {without})));
 }

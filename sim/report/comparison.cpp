@@ -44,7 +44,7 @@ Json parsed(std::string_view text, const std::string& name) {
   Json json = read_json_or_other<Json>(text, name, kJsonFile);
   if (json.is_discarded() || !json.is_object() || !json.contains("schema") ||
       !json["schema"].is_string() || !json["schema"].get<std::string>().starts_with(kBegin))
-    throw InputError(name + ": expected a report as reshard prints it with --json, found " +
+    throw InputError(name + ": expected a report printed by reshard with --json, found " +
                      (json.is_discarded() ? "no JSON" : "other JSON"));
   return json;
 }

@@ -48,11 +48,11 @@ void add_transport(std::string_view transport, std::int64_t time_ps, std::int64_
   std::int64_t more_ps = time_ps - ideal_time_ps;
   // The difference can be negative: a transport can choose algorithms that `ideal` does not have.
   facts.add("transport",
-            fmt::format("{}: {} {} than links alone, {}{}", transport,
+            fmt::format("{}: {} {} than links alone ({}{})", transport,
                         duration_text(more_ps < 0 ? -more_ps : more_ps),
                         more_ps < 0 ? "less" : "more", duration_text(ideal_time_ps),
-                        more_ps < 0 ? ", by which collectives are rings, no switch reduces, and "
-                                      "all messages of a step start at once"
+                        more_ps < 0 ? ", where collectives are rings, no switch reduces, and all "
+                                      "messages of a step start at once"
                                     : ""));
 }
 
@@ -67,7 +67,7 @@ std::string data_text(const ReplayReport& report) {
     return report.requests.empty() ? "no redistributions" : "no bytes moved (--data proof)";
   std::string full = "all at full size";
   if (report.data_full_size < report.data_checked)
-    full = fmt::format("{} at full size and {}, above the data budget, at a reduced one",
+    full = fmt::format("{} at full size and {} (above the data budget) at a reduced size",
                        report.data_full_size, report.data_checked - report.data_full_size);
   return fmt::format("{} of {} different requests, {}, {} elements compared", report.data_checked,
                      report.different_requests, full, report.elements_checked);
@@ -78,7 +78,7 @@ std::string faults_text(const ReplayReport& report) {
   constexpr std::size_t kShown = 4;
   std::int64_t without = report.fault_cost->without_ps, cost = report.time_ps - without;
   std::string out =
-      fmt::format("{} {} than without them, {}", duration_text(cost < 0 ? -cost : cost),
+      fmt::format("{} {} than without faults ({})", duration_text(cost < 0 ? -cost : cost),
                   cost < 0 ? "less" : "more", duration_text(without));
   std::size_t shown = 0;
   for (const Grown& grown : report.fault_cost->grown) {
@@ -95,7 +95,7 @@ std::string late_text(const ReplayReport& report) {
   const LateArrival& late = report.late.front();
   std::string more =
       report.late.size() == 1 ? "" : fmt::format(" (and {} more)", report.late.size() - 1);
-  return fmt::format("rank {}, {} behind all others at line {}; together they waited {}{}",
+  return fmt::format("rank {}, {} after all others at line {}; together they waited {}{}",
                      to_int(late.rank), duration_text(late.late_ps),
                      report.lines[to_index(late.op)], duration_text(late.waited_ps), more);
 }

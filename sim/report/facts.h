@@ -45,7 +45,7 @@ std::string proof_text(const ReplayReport& report);
 std::string data_text(const ReplayReport& report);
 // "3.2 ms more than without them, 25.6 ms; most of it at line 7 (3 ms longer)".
 std::string faults_text(const ReplayReport& report);
-// "rank 3, 10 ms behind all others at line 7; together they waited 70 ms (and 2 more)".
+// "rank 3, 10 ms after all others at line 7; together they waited 70 ms (and 2 more)".
 std::string late_text(const ReplayReport& report);
 // The delayed launches that a swap would speed up, by gain, descending.
 std::vector<Delayed> delayed_by_gain(const ReplayReport& report);

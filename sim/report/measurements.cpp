@@ -117,8 +117,8 @@ class MeasurementsReader {
                       file_));
     end_run();
     if (static_cast<std::int64_t>(out_.runs.size()) != runs_promised_)
-      throw InputError(fmt::format("{}: iterations: expected {}, as the header says, found {}",
-                                   file_, runs_promised_, out_.runs.size()));
+      throw InputError(fmt::format("{}: iterations: expected {}, as in the header, found {}", file_,
+                                   runs_promised_, out_.runs.size()));
     return std::move(out_);
   }
 
@@ -153,9 +153,9 @@ class MeasurementsReader {
 
   void read_part(TraceFields& fields) {
     if (!out_.runs.empty())
-      throw InputError(place_ +
-                       ": iteration: expected a line of an iteration after the first of them, "
-                       "found one without");
+      throw InputError(
+          place_ +
+          ": iteration: expected only lines of iterations after the first of them, found another");
     MeasuredPart part{static_cast<std::int32_t>(
                           fields.integer("step", 0, std::numeric_limits<std::int32_t>::max())),
                       rank_of(fields)};
@@ -224,8 +224,8 @@ class MeasurementsReader {
     std::int64_t next = static_cast<std::int64_t>(out_.runs.size());
     if (next >= runs_promised_)
       throw InputError(
-          fmt::format("{}: iteration: expected {} iterations, as the header says, found more",
-                      place_, runs_promised_));
+          fmt::format("{}: iteration: expected {} iterations, as in the header, found more", place_,
+                      runs_promised_));
     fields.integer("iteration", next, next);
     Timeline run;
     run.end_ps = fields.integer("time_ps", 0, kMaxDurationPs);
@@ -236,7 +236,7 @@ class MeasurementsReader {
   void read_span(TraceFields& fields) {
     if (out_.runs.empty())
       throw InputError(place_ +
-                       ": time_ps: expected the iteration's own line first, found a part's");
+                       ": time_ps: expected the iteration's own line first, found that of a part");
     std::vector<Span>& spans = out_.runs.back().spans;
     if (spans.size() == out_.parts.size())
       throw InputError(fmt::format("{}: expected {} parts of the iteration, found more", place_,
@@ -286,13 +286,13 @@ void write_measurements(std::ostream& out, const Measurements& measurements) {
   for (std::size_t i = 0; i < measurements.runs.size(); ++i) {
     const Timeline& run = measurements.runs[i];
     RESHARD_CHECK(run.spans.size() == measurements.parts.size(),
-                  "a run with another number of spans than the plan has parts");
+                  "a run whose number of spans differs from the plan's parts");
     out << fmt::format("{{\"iteration\":{},\"time_ps\":{}}}\n", i, run.end_ps);
     for (std::size_t p = 0; p < run.spans.size(); ++p) {
       const Span& span = run.spans[p];
       RESHARD_CHECK(
           span.step == measurements.parts[p].step && span.rank == measurements.parts[p].rank,
-          "spans in another order than the parts");
+          "spans in an order other than that of the parts");
       out << fmt::format(
           "{{\"iteration\":{},\"step\":{},\"rank\":{},\"start_ps\":{},\"end_ps\":{}}}\n", i,
           span.step, to_int(span.rank), span.start_ps, span.end_ps);

@@ -52,7 +52,7 @@ std::vector<std::string> request_lines(const RunReport& report) {
                   tensor_text(report.tensors, tensor));
   });
   if (report.tensors.size() > kMostLines)
-    out.push_back(fmt::format("and {} tensors more", report.tensors.size() - kMostLines));
+    out.push_back(fmt::format("and {} more tensors", report.tensors.size() - kMostLines));
   return out;
 }
 

@@ -57,7 +57,7 @@ std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, s
 std::string path_sentence(const PathFacts& path) {
   if (!path.recorded) return "not recorded: too many transfers";
   if (path.causes.empty()) return {};
-  return fmt::format("{} of the time waits for {}",
+  return fmt::format("{} of the time is spent waiting for {}",
                      share_text(path.causes.front().time_ps, time_of(path)),
                      path.causes.front().name);
 }

@@ -92,8 +92,8 @@ std::vector<std::string> faults_of(const ValidateReport& report) {
                             [](const ShardFacts& shard) { return shard.differs_from_store(); });
   if (other != shards.end())
     out.push_back(
-        fmt::format("values of {}: rank {}'s shard has digest {}, in the store's run of the same "
-                    "plan {} ({} of {} shards differ)",
+        fmt::format("values of {}: rank {}'s shard has digest {}, but {} in the store's run of the "
+                    "same plan ({} of {} shards differ)",
                     tensor_text(tensors, other->tensor), to_int(other->rank), other->digest.hex(),
                     other->expected->hex(), report.values.unlike_store(), shards.size()));
   return out;

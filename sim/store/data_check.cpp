@@ -220,11 +220,11 @@ DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& repl
   std::shared_ptr<const Plan> moved = within(budget_bytes, plan, replan);
   std::int64_t needed = store_bytes(*moved);
   if (needed > memory_limit_bytes) {
-    std::string advice = replan ? "even the smallest tensor of these layouts does not fit"
-                                : "a plan from a file cannot be made smaller";
+    std::string advice = replan ? "even the smallest tensor with these layouts does not fit"
+                                : "a plan from a file cannot be reduced";
     std::shared_ptr<const Plan> fitting = within(memory_limit_bytes, moved, replan);
     if (std::int64_t fits = store_bytes(*fitting); fits <= memory_limit_bytes)
-      advice = fmt::format("--data-budget {} would do, with shape {}", fits,
+      advice = fmt::format("use --data-budget {}, which moves shape {}", fits,
                            text(fitting->request().shape()));
     throw InputError(fmt::format("data of {}: moving it needs {}, above the memory limit of {}; {}",
                                  requests_text(*plan), bytes_text(needed),

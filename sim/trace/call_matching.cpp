@@ -94,7 +94,7 @@ void Collectives::check_members() {
     };
     if (call != nullptr && call->kind.has_root() && !is_member(call->root)) {
       find({op}, {call->rank},
-           fmt::format("{} is of {}, whose ranks are {}", what(op),
+           fmt::format("{} is on {}, which has ranks {}", what(op),
                        communicator_text(trace_, operation.communicator), ranks_text(members)));
       continue;
     }
@@ -104,7 +104,7 @@ void Collectives::check_members() {
     std::set_symmetric_difference(own.begin(), own.end(), members.begin(), members.end(),
                                   std::back_inserter(strange));
     find({op}, strange,
-         fmt::format("{} on {} is of {}, whose ranks are {}", op_text(operation), ranks_words(own),
+         fmt::format("{} on {} uses {}, which has ranks {}", op_text(operation), ranks_words(own),
                      communicator_text(trace_, operation.communicator), ranks_text(members)));
   }
 }
@@ -185,7 +185,7 @@ void Collectives::match_communicator(std::int32_t communicator, std::span<const 
 void Collectives::tell_others(std::int32_t communicator, const Calls& next, std::size_t count) {
   OpId at = next.operations.empty() ? first_call_ : next.operations.front();
   find({at}, {next.rank},
-       fmt::format("{} more rank{}, rank {} the first, call{} otherwise of {}", count,
+       fmt::format("{} more rank{}, rank {} first, call{} other collectives on {}", count,
                    count == 1 ? "" : "s", to_int(next.rank), count == 1 ? "s" : "",
                    communicator_text(trace_, communicator)));
 }
@@ -239,8 +239,8 @@ void Collectives::tell(std::int32_t communicator, const Calls& own,
   auto wanted_here = [&] { return what(wanted.operations[difference.at]); };
   if (difference.kind == Kind::Missing) {
     find(there, named,
-         fmt::format("rank {} never arrives at the {} of {}: {} wait{} for it in {}",
-                     to_int(own.rank), wanted_here(), of, they, s, lines_text(trace_, there)));
+         fmt::format("rank {} never reaches the {} on {}: {} wait{} for it in {}", to_int(own.rank),
+                     wanted_here(), of, they, s, lines_text(trace_, there)));
     return;
   }
   OpId here = own.operations[difference.at];
@@ -250,17 +250,17 @@ void Collectives::tell(std::int32_t communicator, const Calls& own,
   all.insert(all.end(), there.begin(), there.end());
   if (difference.kind == Kind::Extra) {
     find(all, named,
-         fmt::format("{}, where nothing that {} call{} of {} meets it", start, they, s, of));
+         fmt::format("{}, but {} call{} nothing on {} that matches it", start, they, s, of));
   } else if (difference.kind == Kind::Swapped) {
     OpId later = own.operations[difference.other];
     all.push_back(later);
     find(all, named,
-         fmt::format("{} before {} in {}; {} call{} them the other way round in {} ({})", start,
+         fmt::format("{} before {} in {}; {} call{} them in the opposite order in {} ({})", start,
                      what(later), lines_text(trace_, {later}), they, s, lines_text(trace_, there),
                      of));
   } else {
     find(all, named,
-         fmt::format("{}, where {} call{} {} of {} in {}", start, they, s, wanted_here(), of,
+         fmt::format("{}, but {} call{} {} on {} in {}", start, they, s, wanted_here(), of,
                      lines_text(trace_, there)));
   }
 }

@@ -30,15 +30,15 @@ std::string lines_text(const Trace& trace, const std::vector<OpId>& at) {
   std::string out = at.size() == 1 ? "line" : "lines";
   for (std::size_t i = 0; i < at.size() && i < kMaxShown; ++i)
     out += fmt::format("{} {}", i == 0 ? "" : ",", trace.line_of(at[i]).number);
-  return at.size() > kMaxShown ? fmt::format("{}, .. ({} in all)", out, at.size()) : out;
+  return at.size() > kMaxShown ? fmt::format("{}, .. ({} in total)", out, at.size()) : out;
 }
 
 std::string ranks_words(const std::vector<Rank>& ranks) {
   constexpr std::size_t kMaxShown = 8, kLongest = 80;
   std::string all = ranks_text(ranks);
   if (all.size() > kLongest)
-    all = fmt::format("{}, .. ({} in all)", ranks_text({ranks.begin(), ranks.begin() + kMaxShown}),
-                      ranks.size());
+    all = fmt::format("{}, .. ({} in total)",
+                      ranks_text({ranks.begin(), ranks.begin() + kMaxShown}), ranks.size());
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", all);
 }
 

@@ -155,10 +155,10 @@ void Messages::pair_strays() {
     OpId receive = there.back();
     there.pop_back();
     find({op, receive}, {at.rank, at.peer},
-         fmt::format("send from rank {} to rank {} (tag {}) of {} never meets the recv of {} in "
-                     "line {}",
-                     to_int(at.rank), to_int(at.peer), at.tag, communicator_of(op),
-                     communicator_of(receive), number_of(receive)));
+         fmt::format(
+             "send from rank {} to rank {} (tag {}) on {} never meets the recv on {} in line {}",
+             to_int(at.rank), to_int(at.peer), at.tag, communicator_of(op),
+             communicator_of(receive), number_of(receive)));
   }
   for (const auto& [key, left] : receives)
     for (OpId op : left) leave(op);

@@ -21,7 +21,7 @@ inline OpValue op_value_of(const nlohmann::json& json) {
   if (json.is_string()) return OpValue(json.get<std::string>());
   if (!json.is_array())
     throw InputError(
-        "expected null, true, false, a number, a text or a list, integers below 2^63, "
+        "expected null, true, false, a number, a string or a list, with integers below 2^63, "
         "found " +
         shown(json));
   std::vector<OpValue> list;

@@ -12,15 +12,15 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::string_view kName = "the name of a tensor of a line above";
+constexpr std::string_view kName = "the name of a tensor from a line above";
 
 OpPlacements placements_of(const std::string& text, int axes, int dims, std::string_view field) {
   PlacementList list = parse_placements(text, axes, dims, field);
   for (int order : list.order)
     if (order >= 0)
       throw InputError(
-          fmt::format("{}: a tensor of calls has its dims cut in the order of the axes, "
-                      "found {}",
+          fmt::format("{}: expected dims sharded in the order of the axes, as for all tensors of "
+                      "calls, found {}",
                       field, reshard::quoted(text)));
   return {list.placements.begin(), list.placements.end()};
 }
@@ -172,7 +172,7 @@ std::shared_ptr<const OperatorLine> OperatorLineReader::read_call(TraceFields& f
     if (!entry.is_string()) fields.fail("in", kIn, in);
     const Known& tensor = known("in", entry.get<std::string>());
     if (line->mesh && *line->mesh != *tensor.mesh)
-      builder_.fail(fmt::format("in: {} lies on another mesh than the tensors before it",
+      builder_.fail(fmt::format("in: {} is on another mesh than the tensors before it",
                                 reshard::quoted(entry.get<std::string>())));
     if (!line->mesh) line->mesh = tensor.mesh;
     return tensor.value;

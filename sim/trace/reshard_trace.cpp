@@ -249,7 +249,7 @@ class Reader {
       }
     if (kinds != 1) builder_.fail("fault: expected one of share, latency_ps and late_ps");
     if (fault.kind == TraceFault::Kind::Late) {
-      if (!fault.rank) builder_.fail("late_ps: expected it of a rank, found it of a link");
+      if (!fault.rank) builder_.fail("late_ps: expected it only with rank, found it with link");
     } else {
       fault.from_ps = fields.integer("from_ps", 0, kMaxDurationPs, 0);
     }
@@ -272,7 +272,7 @@ class Reader {
     if (fields.has("seq")) call.seq = fields.integer("seq", 0, kMaxBytes);
     if (fields.has("ranks")) call.ranks = fields.ranks("ranks");
     if (call.ranks.empty() && !fields.has("comm"))
-      builder_.fail("comm: expected comm or ranks beside rank, found neither");
+      builder_.fail("comm: expected comm or ranks with rank, found neither");
     if (!call.ranks.empty() && kind.has_root() &&
         std::find(call.ranks.begin(), call.ranks.end(), root) == call.ranks.end())
       builder_.fail(fmt::format("root: expected one of the ranks {}, found {}",
@@ -295,7 +295,7 @@ class Reader {
     if (kind.has_root()) return read_rank(fields, "root");
     if (fields.has("root"))
       builder_.fail(fmt::format(
-          "root: expected it of a broadcast, reduce, gather or scatter, found it of {} {}",
+          "root: expected it only for a broadcast, reduce, gather or scatter, found it for {} {}",
           text(kind).front() == 'a' ? "an" : "a", text(kind)));
     return Rank{-1};
   }

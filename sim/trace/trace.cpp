@@ -22,9 +22,9 @@ namespace reshard::sim {
 namespace {
 
 constexpr TraceFormat kFormats[] = {
-    {"reshard", "JSON lines behind a header", is_reshard_trace, read_reshard_trace},
-    {"alltoallv-matrix", "nccl-tests' matrix of the bytes that each rank sends to each",
-     is_alltoallv_matrix, read_alltoallv_matrix},
+    {"reshard", "JSON lines after a header", is_reshard_trace, read_reshard_trace},
+    {"alltoallv-matrix", "nccl-tests' matrix of bytes from each rank to each", is_alltoallv_matrix,
+     read_alltoallv_matrix},
 };
 
 const TraceFormat& find_format(std::string_view name) {
@@ -45,10 +45,10 @@ const TraceFormat& recognised(std::string_view start, const std::string& file) {
   if (format != std::end(kFormats)) return *format;
   const FileKind* kind = file_kind(start);
   if (kind != nullptr && kind->id != "empty" && kind->id != "trace" && kind->id != "json")
-    throw InputError(fmt::format(
-        "{}:1: expected a trace of reshard (JSON lines, the first {{\"reshard_trace\": 1}}) or "
-        "nccl-tests' matrix for alltoallv, found {}",
-        file, file_look(start)));
+    throw InputError(
+        fmt::format("{}:1: expected a reshard trace (JSON lines, the first {{\"reshard_trace\": "
+                    "1}}) or nccl-tests' matrix for alltoallv, found {}",
+                    file, file_look(start)));
   return kFormats[0];
 }
 

@@ -213,7 +213,7 @@ std::int32_t TraceBuilder::batch_of(const TraceBody& body, const TraceIssue& how
                                     const std::vector<Rank>& ranks) {
   const auto* end = std::get_if<TraceEnd>(&body);
   if (end == nullptr && !how.batch.empty())
-    fail("batch: expected it of a send or a recv, found it elsewhere");
+    fail("batch: expected it only for a send or a recv, found it elsewhere");
   if (how.batch.empty()) {
     if (open_batches_ > 0)
       for (Rank rank : ranks) close_batch(rank);
@@ -224,7 +224,7 @@ std::int32_t TraceBuilder::batch_of(const TraceBody& body, const TraceIssue& how
     close_batch(end->rank);
     if (of.left.count(how.batch) > 0)
       fail(
-          fmt::format("batch: expected the sends and recvs of {} on rank {} one behind the other, "
+          fmt::format("batch: expected the sends and recvs of {} on rank {} one after another, "
                       "found others between them",
                       reshard::quoted(how.batch), to_int(end->rank)));
     of.name = how.batch;

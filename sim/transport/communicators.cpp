@@ -264,10 +264,11 @@ class Making {
   void warn() {
     if (ends_.empty()) return;
     if (use_.policy == CommunicatorPolicy::Eager)
-      use_.warning = "messages share the parent's one stream with everything else of it";
+      use_.warning = "messages share the parent's single stream with all of its other operations";
     else if (use_.policy == CommunicatorPolicy::Cached && !of_pair_.empty())
       use_.warning = fmt::format(
-          "the parent was not made when messages first came: {} communicators of two ranks were",
+          "the parent did not exist at the first message: {} communicators of two ranks were "
+          "created",
           of_pair_.size());
   }
 

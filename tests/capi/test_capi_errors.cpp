@@ -99,7 +99,7 @@ TEST_CASE("structs of another version are refused or understood") {
   REQUIRE(reshard_request_create(&later.known, &request) == RESHARD_OK);
   reshard_request_free(request);
   later.added = 1;
-  expect_input_error(reshard_request_create(&later.known, &request), "does not know");
+  expect_input_error(reshard_request_create(&later.known, &request), "unknown to this version");
   later.added = 0;
   later.known.reserved = 1;
   expect_input_error(reshard_request_create(&later.known, &request), "reserved");
@@ -154,9 +154,9 @@ TEST_CASE("plans are joined, and their shards are asked for by tensor") {
   reshard_shards shards[3] = {RESHARD_INIT(reshard_shards), RESHARD_INIT(reshard_shards), {}};
   run.tensors = shards;
   shards[1].struct_size += 8;
-  expect_input_error(reshard_execute(program, &run), "one struct_size in all");
+  expect_input_error(reshard_execute(program, &run), "the same struct_size in all");
   run.source = &run;
-  expect_input_error(reshard_execute(program, &run), "expected NULL beside tensors");
+  expect_input_error(reshard_execute(program, &run), "expected NULL with tensors");
   reshard_program_free(program);
   reshard_plan_free(joined);
 }
@@ -228,7 +228,7 @@ TEST_CASE("numbers out of range and questions of the wrong kind are input errors
   reshard_move move = RESHARD_INIT(reshard_move);
   reshard_operation operation = RESHARD_INIT(reshard_operation);
   reshard_message message = RESHARD_INIT(reshard_message);
-  expect_input_error(reshard_plan_get_rank(c.plan, 2, &rank), "below 2, found 2");
+  expect_input_error(reshard_plan_get_rank(c.plan, 2, &rank), "less than 2, found 2");
   expect_input_error(reshard_plan_get_rank(c.plan, -1, &rank), "found -1");
   CHECK(rank == -7);
   expect_input_error(reshard_plan_get_buffer(c.plan, 5, 0, &buffer), "expected one of 0-1");
@@ -328,14 +328,16 @@ TEST_CASE("memory for all ranks that does not fit the plan is refused before any
   expect_input_error(
       with([&](auto& all) { all[1].source = reinterpret_cast<const char*>(sources.data()) + 1; }),
       "source of rank 1: expected memory aligned to elements of 4 bytes");
+  expect_input_error(with([&](auto& all) { all[0].destination = &sources[9]; }),
+                     "source of rank 1: expected memory separate from the destination of rank 0, "
+                     "found an overlap");
   expect_input_error(
-      with([&](auto& all) { all[0].destination = &sources[9]; }),
-      "source of rank 1: expected memory apart from the destination of rank 0, found an overlap");
-  expect_input_error(with([&](auto& all) { all[1].destination = &destinations[7]; }),
-                     "destination of rank 1: expected memory apart from the destination of rank 0");
+      with([&](auto& all) { all[1].destination = &destinations[7]; }),
+      "destination of rank 1: expected memory separate from the destination of rank 0");
   expect_input_error(with([&](auto& all) { all[1].source = &destinations[1]; }),
-                     "source of rank 1: expected memory apart from the destination of rank 0");
-  expect_input_error(with([](auto& all) { all[1].struct_size = 48; }), "one struct_size in all");
+                     "source of rank 1: expected memory separate from the destination of rank 0");
+  expect_input_error(with([](auto& all) { all[1].struct_size = 48; }),
+                     "the same struct_size in all");
   expect_input_error(with([](auto& all) { all[1].reserved = 1; }), "reserved");
   CHECK(destinations == std::vector<float>(16, 7));
   // Sources may overlap, and memory that touches is apart.
@@ -363,7 +365,7 @@ TEST_CASE("memory is apart from all that reaches it, not only from what begins b
   CHECK(destinations == std::vector<float>(20, 3));
   shards[3].destination = &sources[5];
   expect_input_error(reshard_execute_all(both, shards.data(), 4),
-                     "destination of rank 1: expected memory apart from the source of rank 0");
+                     "destination of rank 1: expected memory separate from the source of rank 0");
   reshard_plan_free(small);
   reshard_plan_free(both);
   reshard_request_free(request);

@@ -105,8 +105,9 @@ TEST_CASE("a run over rings waits for as long as it is told, and no run follows 
   reshard_run with = c.run;
   with.context = &c;
   expect(reshard_execute_on_rings(c.program, &with, rings, 0), RESHARD_INPUT_ERROR,
-         "expected NULL beside rings");
-  expect(reshard_execute_on_rings(c.program, &c.run, rings, 0), RESHARD_BACKEND_ERROR, "given up");
+         "expected NULL with rings");
+  expect(reshard_execute_on_rings(c.program, &c.run, rings, 0), RESHARD_BACKEND_ERROR,
+         "stopped by the caller");
   REQUIRE(asked.size() == 3);
   for (const reshard_wait& wait : asked) CHECK(wait.rank == 7);
   CHECK(asked[2].waited_ms >= asked[1].waited_ms);

@@ -97,7 +97,10 @@ class Texts(unittest.TestCase):
             {"dtype": "\ud800"},
         ):
             request = {"mesh": 2, "dtype": "f32", "source": "S(0)", "target": "S(1)", **words}
-            with self.subTest(words), self.assertRaisesRegex(reshard.InputError, "expected a text"):
+            with (
+                self.subTest(words),
+                self.assertRaisesRegex(reshard.InputError, "expected a string"),
+            ):
                 reshard.plan((4, 4), **request)
         with self.assertRaisesRegex(reshard.InputError, "without NUL"):
             reshard.command("topo", "show", "dgx-h100\0x")
@@ -188,7 +191,7 @@ class Arrays(unittest.TestCase):
             ((c.c_int16 * 8)(), "f32"),
         ):
             with self.subTest(dtype=dtype, values=values), self.assertRaisesRegex(
-                reshard.InputError, "^source: expected (f32|i32), as the plan has, or bytes; found"
+                reshard.InputError, "^source: expected (f32|i32), like the plan, or bytes; found"
             ):
                 self.run_one(values, dtype=dtype)
             with self.assertRaisesRegex(reshard.InputError, "^destination: expected"):
@@ -227,7 +230,7 @@ class LocalTensors(unittest.TestCase):
             ([floats(1)] * 3, "found those of 0, 1, 2$"),
             ({0: floats(1), 2: floats(1)}, "found those of 0, 2$"),
             ({0: floats(1), 1 << 32: floats(1)}, "^rank: expected"),
-            ([floats(1), array.array("i", [1])], "rank 1: expected f32, as the first, found i32"),
+            ([floats(1), array.array("i", [1])], "rank 1: expected f32, like the first, found i32"),
             ([floats(1), floats(1, 2)], r"rank 1: expected the shape \[1\]"),
             ([floats(1), None], "expected one with the buffer protocol"),
         ):

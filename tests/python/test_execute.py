@@ -142,17 +142,17 @@ class ExecuteTest(unittest.TestCase):
         taken = bytearray(32)
         for source, destination, why in (
             (bytes(28), taken, "source_bytes: expected 32"),
-            (bytes(32), bytes(32), "destination: expected contiguous memory that can be written"),
+            (bytes(32), bytes(32), "destination: expected contiguous writable memory"),
             (memoryview(bytes(64))[::2], taken, "source: expected contiguous memory"),
             (None, taken, "source_bytes: expected 32"),
             (object(), taken, "source: expected None or an array"),
             (Tensor(range(8), (2, 4), (1, 2)), taken, "source: expected contiguous memory"),
-            (Tensor(range(8), (2, 4), device=2), taken, "source: expected memory of the host"),
+            (Tensor(range(8), (2, 4), device=2), taken, "source: expected host memory"),
             (bytes(32), taken, "exchange: expected a function"),
         ):
             with self.subTest(why), self.assertRaisesRegex(reshard.InputError, why):
                 run(source, destination)
-        with self.assertRaisesRegex(reshard.InputError, "as the arrays are a device's"):
+        with self.assertRaisesRegex(reshard.InputError, "as the arrays are on a device"):
             run(bytes(32), OnDevice([0] * 8, (4, 2)), Post().of(0))
         with self.assertRaisesRegex(reshard.InputError, "transport: expected torch.distributed"):
             run(bytes(32), taken, object())

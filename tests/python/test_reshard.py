@@ -208,7 +208,7 @@ class ErrorTest(unittest.TestCase):
         for shape in ((8.5,), "8,x", None):
             with self.assertRaisesRegex(reshard.InputError, "shape: expected (a )?whole numbers?,"):
                 reshard.plan(shape, "f32", 4, "S(0)", "R")
-        with self.assertRaisesRegex(reshard.InputError, "mesh: expected a text, extents"):
+        with self.assertRaisesRegex(reshard.InputError, "mesh: expected a string, extents"):
             reshard.plan((8,), "f32", object(), "S(0)", "R")
         with self.assertRaisesRegex(reshard.InputError, "memory_limit: expected a whole number"):
             reshard.plan((8,), "f32", 4, "S(0)", "R", memory_limit="8GiB")
@@ -231,7 +231,7 @@ class ErrorTest(unittest.TestCase):
             file.flush()
             with self.assertRaises(reshard.Findings) as caught:
                 reshard.command("topo", "check", file.name)
-        self.assertIn("class NET reaches 50.000 GB/s", caught.exception.text)
+        self.assertIn("class NET achieves 50.000 GB/s", caught.exception.text)
 
 
 class SpeedTest(unittest.TestCase):

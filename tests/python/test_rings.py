@@ -86,7 +86,7 @@ def a_call_that_one_rank_left_out_is_not_met_by_its_next(mesh):
     if dist.get_rank() == 3:
         odd = again.given.detach()
         odd._local_tensor = torch.zeros(1)
-        expect_ends(lambda: again(odd), reshard.InputError, "expected a local tensor of the shape")
+        expect_ends(lambda: again(odd), reshard.InputError, "expected a local tensor of shape")
     # The others may find out before it leaves, or by its leaving.
     expect_ends(again, reshard.BackendError, "of run" if dist.get_rank() == 3 else "")
     os._exit(0)
@@ -110,7 +110,7 @@ def a_wait_ends_with_the_time_limit_of_the_groups(mesh):
     again = forth(mesh)
     dist.barrier()
     if dist.get_rank() != 3:
-        expect_ends(again, reshard.BackendError, "nothing came from rank 3 in")
+        expect_ends(again, reshard.BackendError, "nothing received from rank 3 in")
     else:
         time.sleep(20)
     os._exit(0)

@@ -171,7 +171,7 @@ def a_pool_is_refused_unless_lanes_are_named(mesh, line):
 def ranks_with_other_plans_are_told(mesh, line):
     x = laid(torch.arange(64.0).reshape(8, 8), mesh, Shard(0), Shard(1))
     target = (Shard(1), Replicate()) if dist.get_rank() % 2 else (Replicate(), Shard(1))
-    expect_refused(lambda: moved(x, *target, planner="rule"), "by another plan than rank")
+    expect_refused(lambda: moved(x, *target, planner="rule"), "uses a different plan from rank")
 
 
 @case
@@ -183,7 +183,7 @@ def a_local_tensor_that_does_not_fit_is_said_by_all(mesh, line):
     )
     expect_refused(
         lambda: moved(x, Shard(1), Replicate()),
-        "expected a local tensor of the shape [4, 5], as its shape, mesh and placements say, found "
+        "expected a local tensor of shape [4, 5], given its shape, mesh and placements, found "
         "[3, 5]" if odd else "refused to redistribute its local tensor",
     )  # fmt: skip
 
@@ -202,7 +202,7 @@ def texts_become_placements(mesh, line):
     y = redistribute(x, "_S(0,2)S(0)")
     expect(y.placements == (_StridedShard(0, split_factor=2), Shard(0)), str(y.placements))
     expect_refused(lambda: redistribute(x, "S(0)[1]S(0)[0]"), "no order of axes")
-    expect_refused(lambda: redistribute(x, "S(1)R", lane=7), "lane: expected a text")
+    expect_refused(lambda: redistribute(x, "S(1)R", lane=7), "lane: expected a string")
 
 
 # ---- local tensors, dtypes, strides

@@ -114,7 +114,7 @@ class Outputs(Files):
         (shared / "out.html").symlink_to(self.path("victim"))
         os.chown(shared / "out.html", 2001, 2001, follow_symlinks=False)
         self.refused([*SIMULATE, "--html", "shared/out.html"], "--html: expected a file or a link "
-                     "of one's own, found 'shared/out.html'")  # fmt: skip
+                     "that this user owns, found 'shared/out.html'")  # fmt: skip
         self.assertEqual(self.path("victim").read_text(), OLD)
         # Its folder's owner may.
         os.chown(shared / "out.html", 2000, 2000, follow_symlinks=False)
@@ -194,7 +194,7 @@ class Outputs(Files):
 
     def test_the_file_of_standard_output_is_refused(self):
         with open(self.path("both"), "wb") as both:
-            self.refused([*SIMULATE, "--html", "both"], "--html: expected another file than that "
+            self.refused([*SIMULATE, "--html", "both"], "--html: expected a file other than that "
                          "of standard output, found 'both'", stdout=both)  # fmt: skip
 
     def test_names_may_be_as_long_as_names_can_be(self):
@@ -276,13 +276,13 @@ class Inputs(Files):
 
     def test_standard_input_is_read_once(self):
         for words in (["--plan", "-", "--plan", "-"], ["--plan", "-", "--plan", "/dev/stdin"]):
-            self.refused(["plan", *words], "--plan: expected another input than --plan has, which "
+            self.refused(["plan", *words], "--plan: expected an input other than that of --plan, which "
                          "can be read only once", input=self.plan, stdin=None)  # fmt: skip
         self.refused(["compare", "-", "-"], "'-' twice")
         self.refused(["calibrate", "--topology", "dgx-h100", "--compare", "-", "-"],
-                     "FILE: expected another input than FILE has")  # fmt: skip
+                     "FILE: expected an input other than that of FILE")  # fmt: skip
         for name in ("/dev/stdout", "/dev/fd/1", "/dev/stderr"):
-            self.refused(["plan", "--plan", name], f"found '{name}', which is written to")
+            self.refused(["plan", "--plan", name], f"found '{name}', which is an output")
         os.mkfifo(self.path("pipe"))
         self.refused(["compare", "pipe", "./pipe"], "can be read only once, found './pipe'")
         for name in ("-", "/dev/stdin"):
@@ -348,7 +348,7 @@ class Inputs(Files):
         os.mkfifo(self.path("pipe"))
         fill = lambda: self.path("pipe").write_bytes(self.plan)
         said = self.on_terminal(["plan", "--plan", "pipe"], fill, stdin=subprocess.DEVNULL)
-        self.assertIn("reshard: --plan: reading what is written into the pipe 'pipe'", said)
+        self.assertIn("reshard: --plan: reading the pipe 'pipe'", said)
         read, write = os.pipe()
         send = lambda: (os.write(write, self.plan), os.close(write))
         said = self.on_terminal(["plan", "--plan", "-"], send, stdin=read)

@@ -166,7 +166,7 @@ def files_are_whole(launcher, folder):
 
 
 def one_reason(launcher):
-    unknown = "validate: expected no argument '--frobnicate' (--help lists what there is)"
+    unknown = "validate: expected no argument '--frobnicate' (--help lists the arguments)"
     cases = [
         (
             "wrong option",

@@ -48,7 +48,7 @@ extern "C" int32_t reshard_execute(const reshard_program* program, const reshard
                                 std::span<const reshard_transfer> receives) {
       if (with.exchange == nullptr)
         throw InputError(
-            "exchange: expected a function, as the program sends or receives, found NULL");
+            "exchange: expected a function, because the program sends or receives, found NULL");
       int32_t code = 0;
       try {
         code = with.exchange(with.context, sends.data(), static_cast<int32_t>(sends.size()),

@@ -60,7 +60,7 @@ const char* last_error_text() noexcept { return last_error.data(); }
 
 void require_struct_size(std::uint32_t size, std::size_t least, const char* name) {
   if (size < least || size > kMaxStructSize)
-    throw InputError(std::string(name) + ": expected struct_size set to the size of the struct, " +
+    throw InputError(std::string(name) + ": expected struct_size to be the size of the struct, " +
                      std::to_string(least) + " or more, found " + std::to_string(size));
 }
 
@@ -76,7 +76,7 @@ void give_text(const std::string& from, char** text, std::int64_t* text_bytes) {
 
 std::size_t checked_index(std::int64_t index, std::size_t count, const char* name) {
   if (index < 0 || to_index(index) >= count)
-    throw InputError(std::string(name) + ": expected a number from 0 to below " +
+    throw InputError(std::string(name) + ": expected a number from 0 to less than " +
                      std::to_string(count) + ", found " + std::to_string(index));
   return to_index(index);
 }

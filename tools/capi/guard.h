@@ -82,8 +82,7 @@ T taken(const T* from, const char* name, std::size_t least = kLeastSize<T>) {
   const char* bytes = reinterpret_cast<const char*>(from);
   for (std::size_t i = sizeof(T); i < size; ++i)
     if (bytes[i] != 0)
-      throw InputError(std::string(name) +
-                       ": sets a field that this version of reshard does not know");
+      throw InputError(std::string(name) + ": sets a field unknown to this version of reshard");
   return out;
 }
 

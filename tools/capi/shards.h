@@ -25,7 +25,7 @@ inline std::vector<CallerShards> shards_of(const reshard_shards* first, std::siz
     reshard_shards mine = taken(at, "shards");
     require_zero(mine.reserved, "shards.reserved");
     if (mine.struct_size != first->struct_size)
-      throw InputError("shards: expected one struct_size in all, found " +
+      throw InputError("shards: expected the same struct_size in all, found " +
                        std::to_string(mine.struct_size));
     for (auto [data, bytes, name] : {std::tuple{mine.source, mine.source_bytes, "source"},
                                      {mine.destination, mine.destination_bytes, "destination"}})

@@ -46,10 +46,10 @@ for name, (script, *arguments) in SHIPPED.items():
     if "--check" not in sys.argv[1:]:
         path.write_bytes(text)
     elif not path.exists() or path.read_bytes() != text:
-        print(f"{path.name} is not what tools/traces/{script} writes")
+        print(f"{path.name} differs from the output of tools/traces/{script}")
         failures += 1
     else:
-        print(f"{path.name} as generated")
+        print(f"{path.name} is as generated")
 unknown = sorted(path.name for path in TRACES.glob("*.jsonl") if path.stem not in SHIPPED)
 for name in unknown:
     print(f"{name} has no generator")

@@ -20,8 +20,9 @@ EXAMPLE = """example:
   python3 tools/traces/record_torch.py --world 4 --output mlp.jsonl train.py --layers 2
   reshard replay mlp.jsonl
 
-Everything behind SCRIPT is the script's own. RANK, WORLD_SIZE, LOCAL_RANK and their like are set as
-torchrun sets them. Exit codes: the script's own; 2 where PyTorch is missing or an option is wrong.
+Everything after SCRIPT is passed to the script. RANK, WORLD_SIZE, LOCAL_RANK and similar
+variables are set as torchrun sets them. Exit codes: the script's own; 2 if PyTorch is missing or an
+option is wrong.
 """
 
 
@@ -49,23 +50,23 @@ def options(arguments):
     parser.add_argument("script", metavar="SCRIPT", help="a Python script that uses DTensor")
     parser.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
     parser.add_argument("--world", type=int, default=4, metavar="N", help="ranks (4)")
-    parser.add_argument("--rank", type=int, default=0, help="which of them the script is (0)")
-    parser.add_argument("--output", metavar="FILE", help="the trace; standard output otherwise")
+    parser.add_argument("--rank", type=int, default=0, help="rank of the script (0)")
+    parser.add_argument("--output", metavar="FILE", help="file for the trace (standard output)")
     parser.add_argument(
         "--steps",
         type=steps,
         metavar="N|FIRST-LAST",
-        help="only the first N, or these, of the optimizer's steps and what leads to them",
+        help="record only the first N optimizer steps, or these",
     )
-    parser.add_argument("--expect", action="store_true", help="add the placements PyTorch chose")
-    parser.add_argument("--topology", metavar="NAME", help="of the trace's header")
+    parser.add_argument("--expect", action="store_true", help="add PyTorch's choice of placements")
+    parser.add_argument("--topology", metavar="NAME", help="topology in the trace's header")
     parser.add_argument(
         "--no-memory",
         action="store_true",
         help="tensors without memory: models of any size; item() is 1",
     )
     parser.add_argument(
-        "--counts", metavar="FILE", help="write collectives by pass and kind, as JSON"
+        "--counts", metavar="FILE", help="write the collectives by pass and kind, as JSON"
     )
     given = parser.parse_args(arguments)
     if given.world < 1 or not 0 <= given.rank < given.world:
@@ -80,7 +81,7 @@ def import_torch():
         import torch.distributed.tensor
     except ImportError:
         print(
-            "record_torch.py: PyTorch with torch.distributed.tensor is needed and was not found by "
+            "record_torch.py: PyTorch with torch.distributed.tensor is required, but not found by "
             f"{sys.executable}: pip install torch",
             file=sys.stderr,
         )

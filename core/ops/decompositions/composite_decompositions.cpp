@@ -35,7 +35,7 @@ void rms_norm(Steps& s) {
 // Without `train` nothing is dropped.
 void dropout(Steps& s) {
   if (s.attributes().boolean("train", false))
-    throw NotCovered("dropout: what it drops is known of native_dropout alone");
+    throw NotCovered("dropout: only native_dropout returns the mask of dropped elements");
   s.give(s("alias", {s.in(0)}));
 }
 
@@ -51,7 +51,7 @@ void diff(Steps& s) {
   std::int64_t dim = dim_of(s, -1), times = s.attributes().integer("n", 1);
   StepTensor out = s.in(0);
   if (times < 0 || times >= std::max<std::int64_t>(s.shape(out)[static_cast<int>(dim)], 1))
-    s.refuse("attr n: expected less than the dim has elements");
+    s.refuse("attr n: expected less than the length of the dim");
   if (times > kMostDifferences)
     throw NotCovered(
         fmt::format("diff: expected at most {} differences, found {}", kMostDifferences, times));

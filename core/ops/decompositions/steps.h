@@ -55,7 +55,7 @@ class Steps {
   }
   // Refuses the call if it is absent.
   const TensorMeta& meta(StepTensor tensor) const {
-    if (tensor == kNoTensor) refuse("expected a tensor that it needs, found none");
+    if (tensor == kNoTensor) refuse("expected a required tensor, found none");
     return metas_[to_index(tensor)];
   }
   const Shape& shape(StepTensor tensor) const { return meta(tensor).shape; }

@@ -271,11 +271,11 @@ std::string_view fault(const TorchChoice& choice) {
   std::vector<const OpPlacements*> to;
   for (const auto& placements : choice.torch.wanted) to.push_back(&*placements);
   if (!pairs_all_heads({choice.site, choice.sizes, choice.inputs, to}))
-    return "PyTorch 2.15 is silently wrong here, or crashes: it cuts query heads and KV heads "
-           "though that tears groups apart, so that queries meet the keys of others";
+    return "PyTorch 2.15 is silently wrong here, or crashes: it shards query and KV heads across "
+           "group boundaries, so queries meet the keys of other groups";
   if (!kernel.has_rule) return {};
-  return "PyTorch 2.15 is wrong here: it cuts the mask at the scores' number of the dim, whichever "
-         "dim of the mask that is";
+  return "PyTorch 2.15 is wrong here: it shards the mask on the dim number of the scores, which "
+         "can be another dim of the mask";
 }
 
 // ---- shapes
@@ -294,8 +294,8 @@ void check_heads(const OpSite& site, const Shape& query, const Shape& key) {
   if (!is_grouped(site) || heads_dim(query) < 0 || heads_dim(key) < 0) return;
   std::int64_t heads = query[heads_dim(query)], key_heads = key[heads_dim(key)];
   if (key_heads != heads && (key_heads == 0 || heads % key_heads != 0))
-    throw InputError(fmt::format("{}: {} query heads are no groups of {} KV heads", site.op.name,
-                                 heads, key_heads));
+    throw InputError(fmt::format("{}: {} query heads do not divide into groups over {} KV heads",
+                                 site.op.name, heads, key_heads));
 }
 
 // The mask must broadcast to the scores, not the reverse.

@@ -81,8 +81,8 @@ bool keeps_windows(const Placing& placing) {
 std::string_view convolution_fault(const TorchChoice& choice) {
   for (std::size_t i = 0; i < choice.inputs.size(); ++i)
     if (choice.moves(i) && !is_backward(choice.site))
-      return "PyTorch 2.15 is wrong or fails here: its handler of convolutions moves nothing, and "
-             "takes shards for the whole (pytorch #186129)";
+      return "PyTorch 2.15 is wrong or fails here: its convolution handler moves nothing and "
+             "treats shards as the whole tensor (pytorch #186129)";
   return {};
 }
 
@@ -96,8 +96,8 @@ std::string_view convolution_backward_fault(const TorchChoice& choice) {
   };
   Rows rows = convolution_backward(choice.site);
   if (choose(choice.site, inputs, rows, choice.sizes, is_moved, {}).cost_us == 0) return {};
-  return "PyTorch 2.15 is wrong or fails here: its handler of convolutions moves nothing but the "
-         "gradient, and takes shards for the whole (pytorch #191926)";
+  return "PyTorch 2.15 is wrong or fails here: its convolution handler moves only the gradient and "
+         "treats shards as the whole tensor (pytorch #191926)";
 }
 
 Metas convolution_metas(const OpSite& site) {
@@ -111,7 +111,7 @@ Metas convolution_metas(const OpSite& site) {
   std::int64_t groups = site.attributes.integer("groups", 1);
   bool transposed = site.attributes.boolean("transposed", false);
   if (groups < 1 || input.shape[1] != (transposed ? weight[0] : weight[1] * groups))
-    throw InputError(fmt::format("convolution: [{}] has not the channels of [{}] in {} groups",
+    throw InputError(fmt::format("convolution: the channels of [{}] do not match [{}] in {} groups",
                                  text(input.shape), text(weight), groups));
   std::vector<std::int64_t> stride = per_dim(site, "stride", 1),
                             padding = per_dim(site, "padding", 0),

@@ -143,13 +143,13 @@ std::string_view fault_of_steps(const OpSite& site, std::span<const std::int32_t
   if (divides_by_count(site) && loss_reduction(site.attributes) == Reduction::Mean)
     for (const OpPlacement& placement : *wanted[1])
       if (placement.is_shard_like())
-        return "PyTorch divides by how many elements a rank has: the gradient of a mean is too "
-               "large";
+        return "PyTorch divides by the number of elements on the rank, so the gradient of a mean "
+               "is too large";
   bool moved = false;
   for (std::size_t i = 0; i < site.placed.size(); ++i)
     moved = moved || *wanted[i] != site.placed[i]->placements;
   if (moved && passes_axis_by_axis(Steps(site), site.placed, sizes.size()))
-    return "PyTorch takes the shards as they lie, as if all of them were of one size";
+    return "PyTorch treats the shards as if all of them had the same size";
   return {};
 }
 

@@ -57,9 +57,9 @@ Metas grouped_metas(const OpSite& site) {
   const Shape &left = site.shape(0), &right = site.shape(1);
   bool offsets = form.left.size() == 2 || form.right.size() == 2;
   if (offsets != site.has(2))
-    throw InputError(fmt::format("{}: expected offsets where a matrix has 2 dims, and only there",
-                                 site.op.name));
-  if (site.has(3)) throw InputError(fmt::format("{}: a bias has no rule", site.op.name));
+    throw InputError(
+        fmt::format("{}: expected offsets if and only if a matrix has 2 dims", site.op.name));
+  if (site.has(3)) throw InputError(fmt::format("{}: there is no rule for a bias", site.op.name));
   auto size = [&](char letter) {
     std::size_t in_left = form.left.find(letter), in_right = form.right.find(letter);
     if (in_left != std::string_view::npos) return left[static_cast<int>(in_left)];

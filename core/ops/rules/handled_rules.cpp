@@ -75,12 +75,12 @@ Decision arg_extreme(const OpCall& call, std::span<const std::int32_t> sizes,
   for (int dim : reduced)
     if (has_empty_shard(input.meta, wanted, dim, sizes))
       out.corrected =
-          "PyTorch 2.15 hangs here: a rank whose shard of the reduced dim is empty "
-          "raises, and the others wait for it";
+          "PyTorch 2.15 hangs here: a rank with an empty shard of the reduced dim raises, and the "
+          "others wait for it";
   if (has_strided(input.placements))
     out.corrected =
-        "PyTorch 2.15 is silently wrong here: its handler takes a _StridedShard for a "
-        "Shard, and gives indices of other elements";
+        "PyTorch 2.15 is silently wrong here: its handler treats a _StridedShard as a Shard and "
+        "returns indices of other elements";
   out.wanted = {wanted};
   out.cost_us = cost(input, wanted);
   out.outputs = {TensorSpec{*site.outputs[0], output}};
@@ -104,7 +104,7 @@ std::size_t class_axis(const OpCall& call, const TensorSpec& logits, int classes
   }
   if (count != 1)
     throw InputError(
-        fmt::format("{}: loss_parallel requires exactly one axis to cut dim {}, found {}",
+        fmt::format("{}: loss_parallel requires exactly one axis to shard dim {}, found {}",
                     call.op->name, classes, text(logits.placements)));
   return found;
 }
@@ -170,8 +170,8 @@ Decision nll_loss(const OpCall& call, const OpSite& site) {
       out.wanted.emplace_back(targets);
       if (input_of(call, i)->placements != targets)
         out.corrected =
-            "PyTorch 2.15 fails here: within loss_parallel it leaves it to the caller to "
-            "cut targets as the logits' batches are cut";
+            "PyTorch 2.15 fails here: within loss_parallel the caller must shard targets like the "
+            "batches of the logits";
     } else {
       out.wanted.emplace_back(whole);
     }

@@ -50,7 +50,7 @@ Metas cat_metas(const OpSite& site) {
     bool fits = tensor->shape.size() == shape.size();
     for (int d = 0; fits && d < shape.size(); ++d) fits = d == dim || tensor->shape[d] == shape[d];
     if (!fits)
-      throw InputError(fmt::format("cat: [{}] and [{}] differ beside dim {}",
+      throw InputError(fmt::format("cat: [{}] and [{}] differ outside dim {}",
                                    text(first_of_cat(site).shape), text(tensor->shape), dim));
     shape[dim] += tensor->shape[dim];
   }
@@ -245,7 +245,7 @@ Metas pad_metas(const OpSite& site) {
   for (std::size_t i = 0; 2 * i < pads.size(); ++i) {
     std::int64_t& size = out.shape[out.shape.size() - 1 - static_cast<int>(i)];
     size += pads[2 * i] + pads[2 * i + 1];
-    if (size < 0) throw InputError("attr pad: more is cut off than there is");
+    if (size < 0) throw InputError("attr pad: more elements are cut off than exist");
   }
   return {out};
 }

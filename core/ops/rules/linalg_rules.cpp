@@ -74,8 +74,8 @@ Rows linalg_rows_of_torch(const OpSite& site) { return linalg_rows(site, true); 
 
 std::string_view linalg_fault(const TorchChoice& choice) {
   if (!choice.differs()) return {};
-  return "PyTorch 2.15 fails here: it cuts the batches of the right sides and not those of the "
-         "triangles";
+  return "PyTorch 2.15 fails here: it shards the batches of the right-hand sides but not those of "
+         "the triangular matrices";
 }
 
 Metas linalg_metas(const OpSite& site) {
@@ -150,7 +150,7 @@ Rows cross(const OpSite& site) {
 Metas cross_metas(const OpSite& site) {
   TensorMeta out{broadcast_shapes(site.inputs()), site.meta(0).dtype};
   if (out.shape != site.shape(0) || out.shape[site.dim("dim", -1)] != 3)
-    throw InputError("linalg_cross: expected tensors of one shape and a dim of 3");
+    throw InputError("linalg_cross: expected tensors of the same shape and a dim of length 3");
   return {out};
 }
 

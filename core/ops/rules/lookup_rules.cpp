@@ -32,12 +32,12 @@ std::string_view embedding_fault(const TorchChoice& choice) {
                                return placement.kind == OpPlacement::Kind::MaskPartial;
                              });
   if (masks > 1)
-    return "PyTorch 2.15 fails here: two axes cut the rows that are looked up in, and it keeps one "
+    return "PyTorch 2.15 fails here: two axes shard the rows of the table, but it keeps a single "
            "mask for both";
   if (masks == 1 &&
       has_empty_shard(choice.inputs[0]->meta, *choice.right.wanted[0], 0, choice.sizes))
-    return "PyTorch 2.15 hangs here: a rank without rows to look up in raises, and the others wait "
-           "for it";
+    return "PyTorch 2.15 hangs here: a rank that holds no rows of the table raises, and the others "
+           "wait for it";
   return {};
 }
 
@@ -69,16 +69,16 @@ Rows embedding_backward_of_torch(const OpSite& site) {
 
 std::string_view embedding_backward_fault(const TorchChoice& choice) {
   if (!choice.differs()) return {};
-  return "PyTorch 2.15 is silently wrong here: with scale_grad_by_freq each rank divides by how "
-         "often an index occurs in its own shard";
+  return "PyTorch 2.15 is silently wrong here: with scale_grad_by_freq each rank divides by the "
+         "count of an index in its own shard only";
 }
 
 Metas embedding_backward_metas(const OpSite& site) {
   const Shape &grad = site.shape(0), &indices = site.shape(1);
   if (grad.size() != indices.size() + 1)
-    throw InputError(
-        fmt::format("{}: expected a gradient of one dim more than the indices, found [{}] and [{}]",
-                    site.op.name, text(grad), text(indices)));
+    throw InputError(fmt::format(
+        "{}: expected a gradient with one dim more than the indices, found [{}] and [{}]",
+        site.op.name, text(grad), text(indices)));
   return {TensorMeta{Shape{site.attributes.integer("num_weights"), grad[grad.size() - 1]},
                      site.meta(0).dtype}};
 }
@@ -210,8 +210,8 @@ Indexing indexing_of(const OpSite& site) {
     if (!list[i]) continue;
     if (list[i]->dtype == DType::Bool || list[i]->dtype == DType::U8)
       throw InputError(
-          fmt::format("{}: how much a mask selects is not known before it is looked at; "
-                      "index with integers",
+          fmt::format("{}: the number of elements that a mask selects depends on its values; index "
+                      "with integers",
                       site.op.name));
     out.dims.push_back(static_cast<int>(i));
     out.index.push_back(list[i]);

@@ -36,10 +36,10 @@ Rows keep_rows_of_torch(const OpSite& site) {
 std::string_view keep_fault(const TorchChoice& choice) {
   if (!choice.differs()) return {};
   return choice.site.op.name == "view.dtype"
-             ? "PyTorch 2.15 is silently wrong here: it takes the bits of addends for addends of "
-               "the bits"
-             : "PyTorch 2.15 is silently wrong here: it writes the constant into every addend, "
-               "whose sum is another";
+             ? "PyTorch 2.15 is silently wrong here: it reinterprets the bits of addends, which "
+               "are not addends of the reinterpreted value"
+             : "PyTorch 2.15 is silently wrong here: it writes the constant into every addend, so "
+               "the sum is wrong";
 }
 
 Metas keep_metas(const OpSite& site) {

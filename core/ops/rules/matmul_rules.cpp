@@ -165,7 +165,7 @@ Rows scaled_product(const OpSite& site) {
 Metas scaled_metas(const OpSite& site) {
   if (site.has(4) || site.has(5))
     throw InputError(
-        fmt::format("{}: a bias and a scale of the result have no rule", site.op.name));
+        fmt::format("{}: there is no rule for a bias or a scale of the result", site.op.name));
   Metas out = product_metas(site, kMm);
   out[0]->dtype = dtype_or(site.attributes, out[0]->dtype, "out_dtype");
   return out;
@@ -274,10 +274,10 @@ Equation written_equation(const OpSite& site) {
   if (!known || !is_plain(out.output) || repeats(out.output) ||
       !std::all_of(out.inputs.begin(), out.inputs.end(), is_plain) ||
       out.inputs.size() != site.inputs().size())
-    throw NotCovered(fmt::format(
-        "attr equation: expected a list of letters per tensor, each once in the output, found "
-        "\"{}\"",
-        site.attributes.text("equation", "")));
+    throw NotCovered(
+        fmt::format("attr equation: expected letters for each tensor, and each letter at most once "
+                    "in the output, found \"{}\"",
+                    site.attributes.text("equation", "")));
   return out;
 }
 

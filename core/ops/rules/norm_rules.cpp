@@ -101,7 +101,7 @@ std::string_view norm_backward_fault(const TorchChoice& choice) {
       if (to == from.placements[axis] || !from.placements[axis].is_shard_like()) continue;
       if (to.is_shard_like() && to.dim > 0 && from.meta.shape[to.dim] % choice.sizes[axis] != 0)
         return "PyTorch 2.15 is silently wrong here on CPUs: the uneven shard of mean or rstd that "
-               "it has moved has gaps, which the kernel takes for elements";
+               "it moved has gaps, which the kernel reads as elements";
     }
   return {};
 }
@@ -112,8 +112,8 @@ std::string_view norm_forward_fault(const TorchChoice& choice) {
   const TensorSpec& input = *choice.inputs[0];
   for (const OpPlacement& placement : input.placements)
     if (placement.is_shard_like() && placement.dim >= leading_dims(choice.site, 0))
-      return "PyTorch 2.15 fails here on CPUs: it takes rms_norm apart, and refuses to add eps in "
-             "place to a mean of which ranks have addends";
+      return "PyTorch 2.15 fails here on CPUs: it decomposes rms_norm and refuses to add eps in "
+             "place to a Partial mean";
   return {};
 }
 

@@ -61,7 +61,7 @@ const Rows& partial_rows(std::string_view name) {
         {kMin, kR, kMin},
         {kMin, kMin, kMin}}}};
   auto at = named.find(name);
-  RESHARD_CHECK(name.empty() || at != named.end(), "no partials of that name");
+  RESHARD_CHECK(name.empty() || at != named.end(), "no Partial of that name");
   return name.empty() ? none : at->second;
 }
 
@@ -99,8 +99,8 @@ Rows threshold_rows_of_torch(const OpSite& site) { return pointwise_rows(site, t
 
 std::string_view threshold_fault(const TorchChoice& choice) {
   if (!choice.differs()) return {};
-  return "PyTorch 2.15 is silently wrong here: it takes threshold to be monotone, which it is not "
-         "where the value is above the threshold";
+  return "PyTorch 2.15 is silently wrong here: it treats threshold as monotone, which it is not if "
+         "value is above threshold";
 }
 
 // Scalars that can take part in type promotion.
@@ -136,7 +136,7 @@ Metas pointwise_metas(const OpSite& site) {
   if (inputs.empty()) (void)site.meta(0);
   Shape shape = broadcast_shapes(inputs);
   if (site.op.in_place) {
-    if (shape != site.shape(0)) throw InputError("in place: the result has another shape");
+    if (shape != site.shape(0)) throw InputError("in place: the result has a different shape");
     return like_first(site);
   }
   return {TensorMeta{shape, pointwise_dtype(site, inputs)}};

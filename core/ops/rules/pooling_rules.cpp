@@ -21,7 +21,7 @@ bool has_part(const OpSite& site, std::string_view part) {
 int window_dims(const OpSite& site) {
   for (int dims : {1, 2, 3})
     if (has_part(site, fmt::format("{}d", dims))) return dims;
-  throw CheckFailure("a pooling without its dims");
+  throw CheckFailure("a pooling operator without its dims");
 }
 
 Numbers per_window_dim(const OpSite& site, std::string_view name, const Numbers& absent) {
@@ -157,7 +157,7 @@ Metas grid_sample_metas(const OpSite& site) {
   int dims = images.shape.size();
   if (dims < 4 || grid.shape.size() != dims || grid.shape[dims - 1] != dims - 2 ||
       grid.shape[0] != images.shape[0])
-    throw InputError(fmt::format("{}: expected images and a grid of them, found [{}] and [{}]",
+    throw InputError(fmt::format("{}: expected images and a matching grid, found [{}] and [{}]",
                                  site.op.name, text(images.shape), text(grid.shape)));
   if (backward) {
     bool wanted = site.attributes.booleans("output_mask", {true, true}).at(0);

@@ -62,14 +62,13 @@ Rows reduce(const OpSite& site) {
 std::string_view fault_of_empty(const TorchChoice& choice, const std::vector<int>& reduced) {
   for (int dim : reduced)
     if (has_empty_shard(choice.inputs[0]->meta, *choice.right.wanted[0], dim, choice.sizes))
-      return "PyTorch 2.15 hangs here: a rank whose shard of the reduced dim is empty raises, and "
+      return "PyTorch 2.15 hangs here: a rank with an empty shard of the reduced dim raises, and "
              "the others wait for it";
   return {};
 }
 
 constexpr std::string_view kFailsWithOut =
-    "PyTorch 2.15 fails inside here: its rule of this operator does not get through the form that "
-    "writes to out=";
+    "PyTorch 2.15 raises an internal error here: its rule for this operator cannot handle out=";
 
 std::string_view mean_fault(const TorchChoice& choice) {
   return choice.site.op.name == "mean.out" ? kFailsWithOut : std::string_view();

@@ -38,7 +38,7 @@ Rows as_complex(const OpSite& site) {
 Metas as_complex_metas(const OpSite& site) {
   Shape shape = site.shape(0);
   if (shape.size() == 0 || shape[shape.size() - 1] != 2 || site.meta(0).dtype != DType::F32)
-    throw InputError("view_as_complex: expected a tensor of f32 whose last dim is of 2");
+    throw InputError("view_as_complex: expected an f32 tensor with a last dim of length 2");
   return {TensorMeta{reduced_shape(shape, {shape.size() - 1}, false), DType::C64}};
 }
 
@@ -57,7 +57,7 @@ bool cuts_last_evenly(const Placing& placing) {
 Metas as_real_metas(const OpSite& site) {
   const TensorMeta& input = site.meta(0);
   if (input.dtype != DType::C64 || input.shape.size() == 0)
-    throw InputError("view_as_real: expected a tensor of c64 with one dim or more");
+    throw InputError("view_as_real: expected a c64 tensor of at least 1 dim");
   TensorMeta out{input.shape, DType::F32};
   add_dim(out.shape, 2);
   return {out};

@@ -19,7 +19,7 @@ const Rule& find_rule(std::string_view name) {
         decomposed_rules()})
     for (const Rule& rule : rules)
       if (rule.name == name) return rule;
-  throw CheckFailure("the catalogue names a rule that is not there: " + std::string(name));
+  throw CheckFailure("the catalogue names an unknown rule: " + std::string(name));
 }
 
 }  // namespace reshard

@@ -62,7 +62,7 @@ OpPlacements followed(const Tensors& tensors, std::int64_t dim, bool& corrected)
 Decision decide_stack(const OpCall& call, std::span<const std::int32_t>, const MoveCost& cost) {
   const Tensors tensors = call.arguments.empty() ? Tensors{} : call.arguments[0].tensors;
   if (tensors.empty() || std::find(tensors.begin(), tensors.end(), nullptr) != tensors.end())
-    throw InputError("stack needs tensors, none of them absent");
+    throw InputError("stack: expected a list of tensors without None");
   const TensorMeta& meta = tensors.front()->meta;
   for (const TensorSpec* tensor : tensors)
     if (tensor->meta.shape != meta.shape)
@@ -78,7 +78,8 @@ Decision decide_stack(const OpCall& call, std::span<const std::int32_t>, const M
   OpPlacements follow = followed(tensors, dim, corrected);
   if (corrected)
     out.corrected =
-        "PyTorch 2.15 fails here: it wants partials of tensors that it cannot make partial or mask";
+        "PyTorch 2.15 fails here: it chooses Partial for tensors that it cannot redistribute to "
+        "Partial or mask";
   TensorSpec output{{{}, meta.dtype}, follow};
   output.of_view = has_strided(output.placements) &&
                    std::all_of(tensors.begin(), tensors.end(), [](const TensorSpec* tensor) {

@@ -116,8 +116,8 @@ std::vector<int> strided_order(const Shape& shape, const OpAttributes& attribute
   }
   if (!fits)
     throw InputError(
-        fmt::format("as_strided is not supported on sharded tensors where it is no permutation of "
-                    "dims: expected sizes and strides of [{}] in another order",
+        fmt::format("as_strided is supported on sharded tensors only as a permutation of dims: "
+                    "expected the sizes and strides of [{}] in some order",
                     text(shape)));
   return out;
 }

@@ -178,7 +178,7 @@ void movedim(ViewMap& map, const OpAttributes& attributes) {
   Sizes source = dims_of(attributes, "source", dims);
   Sizes destination = dims_of(attributes, "destination", dims);
   if (source.size() != destination.size())
-    throw InputError(fmt::format("attr destination: expected {} dims as in source, found {}",
+    throw InputError(fmt::format("attr destination: expected {} dims like source, found {}",
                                  source.size(), destination.size()));
   auto moved = [&](std::int64_t d) { return std::count(source.begin(), source.end(), d) > 0; };
   int next = 0;
@@ -204,14 +204,14 @@ void expand(ViewMap& map, const OpAttributes& attributes) {
   if (added < 0) refuse("at least as many sizes as dims");
   for (std::int64_t d = 0; d < static_cast<std::int64_t>(sizes.size()); ++d) {
     std::int64_t size = sizes[to_index(d)];
-    if (size < (d < added ? 0 : -1)) refuse("sizes of at least 0, or -1 for a dim that stays");
+    if (size < (d < added ? 0 : -1)) refuse("sizes of at least 0, or -1 to keep a dim");
     if (d < added) {
       map.add({}, size);
       continue;
     }
     int dim = static_cast<int>(d - added);
     std::int64_t length = map.input[dim];
-    if (size != -1 && size != length && length != 1) refuse("a dim longer than 1 to stay");
+    if (size != -1 && size != length && length != 1) refuse("a dim longer than 1 to keep its size");
     if (size == -1 || size == length)
       keep(map, dim);
     else
@@ -349,7 +349,7 @@ bool is_view(std::string_view name) { return find_operator(name) != nullptr; }
 
 ViewMap view_map(std::string_view name, const TensorMeta& input, const OpAttributes& attributes) {
   const ViewOperator* row = find_operator(name);
-  RESHARD_CHECK(row, "an operator that is no view: " + std::string(name));
+  RESHARD_CHECK(row, "an operator that is not a view: " + std::string(name));
   ViewMap map;
   map.kind = row->kind;
   map.input = input.shape;

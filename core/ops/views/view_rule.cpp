@@ -12,15 +12,15 @@ namespace reshard {
 
 namespace {
 
-constexpr std::string_view
-    kLost = "PyTorch 2.15 fails inside here: it finds no place for a shard of the input",
-    kElsewhere =
-        "PyTorch 2.15 fails or is silently wrong here: it keeps a shard whose elements the "
-        "view has on other ranks (pytorch #143372)",
-    kMasked =
-        "PyTorch 2.15 fails or is silently wrong here: it masks a look-up's rows by indices that "
-        "no "
-        "longer lie over the leading dims";
+constexpr std::string_view kLost =
+                               "PyTorch 2.15 raises an internal error here: its rule finds no "
+                               "output dim for a shard of the input",
+                           kElsewhere =
+                               "PyTorch 2.15 fails or is silently wrong here: it keeps a shard, "
+                               "but the view places its elements on other ranks (pytorch #143372)",
+                           kMasked =
+                               "PyTorch 2.15 fails or is silently wrong here: it masks the rows of "
+                               "a look-up by indices that no longer match the leading dims";
 
 std::string refusal_of(int dim) {
   return fmt::format(

@@ -106,7 +106,7 @@ class Following {
   }
   const MemoryPlace& place_of(ValueId value) const {
     RESHARD_CHECK(to_index(value) < out_.places.size() && out_.places[to_index(value)],
-                  "a value that no line has made");
+                  "a value that no line has produced");
     return *out_.places[to_index(value)];
   }
 
@@ -207,9 +207,9 @@ class Following {
     if (overwrites(*call_->op)) return;
     for (int d = 0; d < view.shape.size(); ++d)
       if (view.shape[d] > 1 && view.strides[to_index(d)] == 0)
-        throw InputError(fmt::format(
-            "{}:{}: {}: more than one element of {} lies in one place of memory: clone it before",
-            file_, call_->line, call_->op->name, name));
+        throw InputError(
+            fmt::format("{}:{}: {}: several elements of {} share a memory location: clone it first",
+                        file_, call_->line, call_->op->name, name));
   }
 
   void write(ValueId value, const std::string& name, const DispatchedMove* move) {
@@ -378,17 +378,17 @@ std::string text(const LostWrite& lost) {
   std::string moved = fmt::format("{} to {}", text(lost.from), text(lost.to));
   if (lost.line == lost.copied_line)
     return fmt::format(
-        "{} writes into a copy of {}, which it brings from {}: the write is lost, {} "
-        "keeps what it had",
+        "{} writes into a copy of {}, redistributed from {}: the write is lost and {} keeps its "
+        "old value",
         lost.call, lost.into, moved, lost.into);
   std::string out =
       lost.into_copy
           ? fmt::format(
-                "{} writes into {}, which {} in line {} made of a copy of {}, brought from "
-                "{}: the write is lost, {} keeps what it had",
+                "{} writes into {}, which {} in line {} made from a copy of {}, redistributed from "
+                "{}: the write is lost and {} keeps its old value",
                 lost.call, lost.into, lost.copied_by, lost.copied_line, lost.of, moved, lost.of)
           : fmt::format(
-                "{} writes to {}, of which {} in line {} had made a copy, brought from {}: "
+                "{} writes to {}, of which {} in line {} had made a copy, redistributed from {}: "
                 "the write is not in the copy",
                 lost.call, lost.into, lost.copied_by, lost.copied_line, moved);
   if (lost.read_line)

@@ -36,7 +36,7 @@ void Comparing::compare(const DispatchedCall& call, std::size_t output, const Ar
 
 std::optional<Array> Comparing::brought(const DispatchedCall& call, std::size_t input,
                                         const Array& expected, const Sharded& found) {
-  std::string what = fmt::format("input {} as it was brought", input);
+  std::string what = fmt::format("input {} as redistributed", input);
   std::optional<Array> whole = put_together(call, what, found);
   if (whole && !agree(call, what, expected, *whole, found, 1)) whole.reset();
   return whole;
@@ -78,7 +78,7 @@ std::optional<Array> Comparing::put_together(const DispatchedCall& call, const s
                                              const Sharded& found) {
   Whole whole = assemble(found);
   if (!whole.differ) return std::move(whole.array);
-  find(call, fmt::format("{} on rank {} is not what its copies are", what, to_int(*whole.differ)));
+  find(call, fmt::format("{} on rank {} differs from its copies", what, to_int(*whole.differ)));
   return std::nullopt;
 }
 

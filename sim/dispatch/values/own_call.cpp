@@ -55,7 +55,7 @@ OwnHeads::OwnHeads(const DispatchedCall& call, const std::vector<std::optional<S
     if (group < 2) continue;
     std::optional<KeyHeads> heads =
         heads_asked_for(queries.runs(query_dim, position), among, group);
-    RESHARD_CHECK(heads.has_value(), "a group of heads is torn");
+    RESHARD_CHECK(heads.has_value(), "a group of heads is split");
     if (heads->count != size_of(among)) parts_.push_back({key, dim, *heads, size_of(among)});
   }
 }

@@ -328,8 +328,8 @@ void write_through(const Sharded& from, const MemoryView& written, Sharded& to,
                    const MemoryView& view) {
   if (from.spec.meta.dtype != to.spec.meta.dtype)
     throw InputError(
-        fmt::format("memory that is read as {} and written as {} is not computed here; "
-                    "--data proof leaves values out",
+        fmt::format("memory that is read as {} and written as {} is not computed here; use --data "
+                    "proof to leave values out",
                     text(to.spec.meta.dtype), text(from.spec.meta.dtype)));
   if (written == view && from.spec.meta == to.spec.meta &&
       from.spec.placements == to.spec.placements) {

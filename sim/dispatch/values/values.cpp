@@ -120,7 +120,7 @@ class Checking {
   }
 
   const Sharded& held(ValueId value) const {
-    RESHARD_CHECK(held_[to_index(value)].has_value(), "a value that no line has made");
+    RESHARD_CHECK(held_[to_index(value)].has_value(), "a value that no line has produced");
     return *held_[to_index(value)];
   }
 
@@ -156,13 +156,13 @@ class Checking {
     };
     if (move.again) {
       auto copy = copy_at(move.to);
-      RESHARD_CHECK(copy != copies.end(), "a copy that nothing has brought");
+      RESHARD_CHECK(copy != copies.end(), "a copy that nothing has moved");
       return *copy;
     }
     const Sharded& value = held(move.value);
     bool from_value = move.from == value.spec.placements;
     auto copy = from_value ? copies.end() : copy_at(move.from);
-    RESHARD_CHECK(from_value || copy != copies.end(), "a copy that nothing has brought");
+    RESHARD_CHECK(from_value || copy != copies.end(), "a copy that nothing has moved");
     Sharded out = moved(from_value ? value : *copy, move.to, plan_of_);
     // Stored under the placements by which it is looked up, with masks.
     if (report_.mode == DispatchMode::Best) {

@@ -31,9 +31,8 @@ class XmlWriter {
   std::string run() {
     pugi::xml_document document;
     document.append_child(pugi::node_comment)
-        .set_value(fmt::format(" {}: one node; latencies and figures of NCCL are not said here ",
-                               parts_.name)
-                       .c_str());
+        .set_value(
+            fmt::format(" {}: one node; without latencies and NCCL figures ", parts_.name).c_str());
     pugi::xml_node system = document.append_child("system");
     set(system, "version", "1");
     for (std::size_t i = 0; i < parts_.gpus.size(); ++i) busids_.push_back(next_busid());
@@ -177,7 +176,7 @@ std::string to_nccl_xml(const TopologyDescription& description, std::int32_t com
   }
   if (other)
     throw InputError(
-        fmt::format("topology {}: expected routes that NCCL's XML can say, found others: {}",
+        fmt::format("topology {}: expected routes that NCCL's XML can express, found others: {}",
                     description.name, *other));
   return out;
 }

@@ -29,9 +29,9 @@ std::string why_not(const Alternative& own, const Alternative& taken) {
   if (!own.refusal.empty()) return own.refusal;
   if (!own.time_ps) return "needs more memory than the limit";
   if (total_ps(own) > total_ps(taken))
-    return ratio_of(total_ps(own), total_ps(taken)) + " times the time";
+    return ratio_of(total_ps(own), total_ps(taken)) + " times as long";
   return own.peak_bytes > taken.peak_bytes ? "as fast, but needs more memory"
-                                           : "alike; the first one is taken";
+                                           : "equal; the first one is taken";
 }
 
 void draw_bars(Node panel, const std::vector<const Alternative*>& timed, std::int64_t bound_ps) {
@@ -77,7 +77,7 @@ void draw_alternatives(Node panel, const std::vector<Alternative>& alternatives,
     if (each.time_ps) timed.push_back(&each);
   draw_bars(panel, timed, bound_ps);
   HtmlTable table(panel, "Every planner, and why its plan was not taken",
-                  {"planner", ">time", ">to bound", ">peak memory", "why not"});
+                  {"planner", ">time", ">ratio to bound", ">peak memory", "why not"});
   for (const Alternative& each : alternatives) {
     bool planned = each.refusal.empty();
     Node row =

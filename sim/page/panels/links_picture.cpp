@@ -136,7 +136,7 @@ void draw_strip(Node svg, const LinkKind& kind, const Timeline& timeline, const 
   std::string name = topology.resource_name(kind.fullest);
   Node strip = add(svg, "g", {{"class", "strip"}});
   add_tip(strip,
-          fmt::format("{}: {}, busy for {} of {}\n{} links of this kind carry {} in all", name,
+          fmt::format("{}: {}, busy for {} of {}\n{} links of this kind carry {} in total", name,
                       bytes_text(use.bytes), duration_text(use.busy_ps), duration_text(end_ps),
                       kind.links.size(), bytes_text(static_cast<std::int64_t>(bytes))));
   add(strip, "rect",
@@ -161,8 +161,8 @@ void draw_strip(Node svg, const LinkKind& kind, const Timeline& timeline, const 
 void add_legend(Node panel) {
   Legend legend(panel);
   legend.add_entry("fullest", "the fullest link of its kind");
-  legend.add_entry("mean", "mean of all links of the kind that carry something");
-  legend.add_words("right: how much of its capacity the fullest used in all");
+  legend.add_entry("mean", "mean of all links of the kind that carry data");
+  legend.add_words("right: share of its capacity that the fullest link used");
 }
 
 void list_links(Node panel, const Timeline& timeline, const Topology& topology) {
@@ -187,7 +187,7 @@ void draw_links(Node panel, const Timeline& timeline, const Topology& topology) 
   std::size_t shown = std::min(kMostKinds, kinds.size());
   double height = static_cast<double>(shown) * (kStrip + kGap) - kGap;
   TimeScale scale = time_scale(timeline.end_ps);
-  Node svg = add_chart(panel, kTimeWidth, kTop + height + kBottom, "how full links are over time");
+  Node svg = add_chart(panel, kTimeWidth, kTop + height + kBottom, "link utilisation over time");
   draw_time_axis(svg, scale, kTop, kTop + height);
   for (std::size_t i = 0; i < shown; ++i) {
     find_fullness(kinds[i], timeline, topology);
@@ -197,7 +197,7 @@ void draw_links(Node panel, const Timeline& timeline, const Topology& topology) 
   add_legend(panel);
   if (shown < kinds.size())
     add(panel, "p", {{"class", "aside"}},
-        fmt::format("{} of {} kinds of links are shown, the fullest.", shown, kinds.size()));
+        fmt::format("The fullest {} of {} kinds of links are shown.", shown, kinds.size()));
   list_links(panel, timeline, topology);
 }
 

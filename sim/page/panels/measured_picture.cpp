@@ -102,7 +102,8 @@ void draw_pair(Node svg, const Pair& pair, const Scales& scales, double y) {
 
 void list_pairs(Node panel, const std::vector<Pair>& pairs) {
   std::size_t shown = std::min(kMostRows, pairs.size());
-  HtmlTable table(panel, fmt::format("{} of {} rows; last the whole", shown, pairs.size()),
+  HtmlTable table(panel,
+                  fmt::format("{} of {} rows; the last is the whole plan", shown, pairs.size()),
                   {"step", ">predicted", ">measured, median", ">least", ">most", ">ratio"});
   for (std::size_t i = 0; i < shown; ++i) {
     const Pair& pair = pairs[i];
@@ -125,19 +126,19 @@ void draw_measured(Node panel, const ValidateReport& report) {
   Scales scales = scales_of(report, pairs);
   constexpr double kEach = 2 * kBar + kGap;
   Node svg = add_chart(panel, kWidth, kTop + static_cast<double>(shown.size()) * kEach,
-                       "predicted beside measured time of each step");
+                       "predicted and measured time of each step");
   for (std::size_t i = 0; i < shown.size(); ++i)
     draw_pair(svg, shown[i], scales, kTop + static_cast<double>(i) * kEach);
   Legend legend(panel);
   legend.add_entry("predicted", "predicted");
-  legend.add_entry("measured", "measured: the median, as a line from least to most");
+  legend.add_entry("measured", "measured: the median; the line spans minimum to maximum");
   if (std::any_of(shown.begin(), shown.end(),
                   [&](const Pair& pair) { return goes_on(pair, scales); }))
-    legend.add_words("an arrow: to more than is drawn");
+    legend.add_words("arrow: extends beyond the drawing");
   if (scales.shares)
     add(panel, "p", {{"class", "aside"}},
-        fmt::format("The prediction is for {}, not for the machine that ran the plan: bars are "
-                    "parts of the longest of their own colour.",
+        fmt::format("The prediction is for {}, not for the machine that ran the plan: each bar is "
+                    "relative to the longest of its colour.",
                     report.predicted.topology));
   if (shown.size() < pairs.size())
     add(panel, "p", {{"class", "aside"}},

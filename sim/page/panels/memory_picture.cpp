@@ -68,7 +68,7 @@ void draw_bar(Node svg, const Holding& holding, double y, double per_byte) {
 }
 
 void list_holdings(Node panel, const std::vector<Holding>& holdings, std::size_t shown) {
-  HtmlTable table(add_folded(panel, "Numbers"), "Bytes held at most, the fullest ranks first",
+  HtmlTable table(add_folded(panel, "Numbers"), "Peak bytes held, fullest ranks first",
                   {"ranks", ">source", ">destination", ">temporaries", ">peak"});
   for (std::size_t i = 0; i < shown; ++i) {
     const Holding& own = holdings[i];
@@ -127,7 +127,7 @@ void draw_memory(Node panel, const std::vector<RankMemory>& ranks) {
       legend.add_entry(kParts[part].first, kParts[part].second);
   if (shown < holdings.size())
     add(panel, "p", {{"class", "aside"}},
-        fmt::format("{} of {} different bars are shown, the fullest.", shown, holdings.size()));
+        fmt::format("The fullest {} of {} different bars are shown.", shown, holdings.size()));
   list_holdings(panel, holdings, shown);
 }
 

@@ -149,7 +149,7 @@ void draw_timeline(Node panel, const TimelineFacts& facts) {
       y + static_cast<double>(rows) * row_height + static_cast<double>(lanes.lanes.size()) * kGap;
   TimeScale scale = time_scale(facts.timeline.end_ps);
 
-  Node svg = add_chart(panel, kTimeWidth, bottom + kBottom, "what ranks do when");
+  Node svg = add_chart(panel, kTimeWidth, bottom + kBottom, "what each rank does over time");
   svg.attribute("class") = "chart timeline";
   svg.append_attribute("data-end") = std::to_string(facts.timeline.end_ps).c_str();
   draw_time_axis(svg, scale, kTop, bottom);

@@ -178,14 +178,14 @@ void draw_names(Node svg, const Square& square, const Topology& topology) {
       "to");
   add(words, "text", {{"x", kLeft - 6}, {"y", kTop - 8}, {"text-anchor", "end"}}, "from");
   add(words, "text", {{"x", kLeft}, {"y", 12}},
-      fmt::format("received by each, a full bar {}", bytes_text(square.greatest_sum)));
+      fmt::format("received by each; a full bar is {}", bytes_text(square.greatest_sum)));
   add(words, "text", {{"x", kLeft + square.side + 4}, {"y", kTop - 8}}, "sent by each");
 }
 
 void draw_shades(Node svg, const Square& square) {
   double x = kLeft + square.side + kBars + 48, y = kTop + 12, size = kShade;
   Node legend = add(svg, "g", {{"class", "axis"}});
-  add(legend, "text", {{"x", x}, {"y", kTop}}, "bytes of a cell");
+  add(legend, "text", {{"x", x}, {"y", kTop}}, "bytes per cell");
   for (int shade = 0; shade < kShades; ++shade) {
     double top = y + size * (kShades - 1 - shade);
     add(legend, "rect",
@@ -207,7 +207,7 @@ void list_pairs(Node panel, const Square& square, const Topology& topology) {
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   std::size_t shown = std::min(kPairsListed, pairs.size());
   HtmlTable table(add_folded(panel, "Numbers"),
-                  fmt::format("The {} of {} pairs that most goes between", shown, pairs.size()),
+                  fmt::format("The {} of {} pairs with the most traffic", shown, pairs.size()),
                   {"from", "to", ">bytes"});
   for (std::size_t i = 0; i < shown; ++i)
     table.add_row({row_name(square, pairs[i].first.first, topology),
@@ -228,8 +228,7 @@ void draw_traffic(Node panel, std::span<const FlowSpan> flows, const Topology& t
   draw_shades(svg, square);
   if (square.devices > 1)
     add(panel, "p", {{"class", "aside"}},
-        fmt::format("The ranks of {} devices are one row; what goes between them lies on the "
-                    "diagonal.",
+        fmt::format("Each row is {} devices; traffic among them is on the diagonal.",
                     square.devices));
   list_pairs(panel, square, topology);
 }

@@ -87,7 +87,7 @@ std::string LinkInk::tip(ResourceId link) const {
                                 short_rate_text(topology_.resource_bytes_per_s(link)));
   if (by_load())
     out +=
-        fmt::format(", carried {}, {} % of what it can",
+        fmt::format(", carried {}, {} % of its capacity",
                     bytes_text(loads_.uses[to_index(link)].bytes), decimal_text(used(link), 10, 1));
   return out;
 }

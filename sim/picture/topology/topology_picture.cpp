@@ -103,7 +103,7 @@ class TopologyPicture {
       notes.push_back(fmt::format("The first {} of {} GPUs of a node.", wiring_.devices,
                                   topology_.node().devices));
     if (ink_.by_load() && topology_.nodes() > static_cast<std::int32_t>(drawn_.size()))
-      notes.push_back("The nodes drawn are those of the fullest links.");
+      notes.push_back("The nodes drawn are those with the fullest links.");
     if (!wiring_.idle.empty())
       notes.push_back(fmt::format(
           "On no route: {}{}.", wiring_.idle.front(),
@@ -128,7 +128,7 @@ class TopologyPicture {
       add_heat_scale(svg, kMargin + 44, y - 8);
       add_text(svg, kMargin + 38, y + 2, 12, "0 %", "end");
       add_text(svg, kMargin + 44 + kHeatScale + 8, y + 2, 12,
-               "100 % of what a link can carry; empty: nothing");
+               "100 % of a link's capacity; empty: nothing");
       y += 36;
     }
     for (const std::string& note : notes) {

@@ -120,15 +120,16 @@ std::string calibration_table(const CalibrationReport& report, bool every_row, s
   Facts facts;
   facts.add("topology", report.topology);
   if (collectives || report.pairs.empty())
-    facts.add("rows", fmt::format("{} {}, {} held out, {} passed over", report.fitted.before.size(),
-                                  fitted ? "fitted to" : "compared", report.held.before.size(),
+    facts.add("rows", fmt::format("{} {}, {} held out, {} skipped", report.fitted.before.size(),
+                                  fitted ? "fitted" : "compared", report.held.before.size(),
                                   report.passed_over));
   for (const std::string& note : report.notes) facts.add("note", note);
   if (fitted) {
     for (const auto& [left, kept] : report.calibration->alike)
-      facts.add("left as it was", fmt::format("{}: these rows cannot tell it from {}", left, kept));
+      facts.add("unchanged",
+                fmt::format("{}: these rows cannot distinguish it from {}", left, kept));
     for (const std::string& name : report.calibration->untold)
-      facts.add("left as it was", fmt::format("{}: it changes none of these rows", name));
+      facts.add("unchanged", fmt::format("{}: it affects none of these rows", name));
   }
   std::string out = facts.text(width) + "\n";
   if (!all_fitted(report).empty()) out += figures_table(report, width) + "\n";
@@ -138,8 +139,8 @@ std::string calibration_table(const CalibrationReport& report, bool every_row, s
   std::vector<std::string> titles{"collective", ">ranks", ">rows", ">mean error", ">p90"};
   if (fitted) titles.insert(titles.end(), {">fitted: mean error", ">p90"});
   Table table(titles);
-  add_errors(table, fitted ? "all that was fitted to" : "all", report.fitted, fitted);
-  add_errors(table, "all that was held out", report.held, fitted);
+  add_errors(table, fitted ? "all fitted rows" : "all", report.fitted, fitted);
+  add_errors(table, "all held-out rows", report.held, fitted);
   out += table.text(width);
   if (every_row) {
     out += fmt::format("\n{}", rows_table(report.fitted, width));

@@ -157,7 +157,7 @@ std::string call_text(const DispatchedCall& call) {
   for (const DispatchedMove& move : call.moves)
     text += fmt::format("{}redistribute_input [{}] ({}, trace: {}){}\n",
                         call.op ? "    " : fmt::format("{}: ", call.line), kind, move.input,
-                        steps_text(move), move.again ? " once more" : "");
+                        steps_text(move), move.again ? " again" : "");
   if (!call.decision.corrected.empty()) text += fmt::format("    {}\n", call.decision.corrected);
   return text;
 }
@@ -193,7 +193,7 @@ std::string collectives_table(const DispatchReport& report, std::size_t width) {
 
 // Calls for which PyTorch itself would give a different result.
 std::string faults_table(const DispatchReport& report, std::size_t width) {
-  Table table({"at", "call", "not as PyTorch"});
+  Table table({"at", "call", "PyTorch's defect"});
   for (const FaultFacts& fault : fault_facts(report))
     table.add_row({lines_text(fault.lines), fault.op, std::string(fault.what)});
   return table.rows() == 0 ? std::string() : fmt::format("\n{}", table.text(width));
@@ -236,15 +236,15 @@ std::string facts_text(const DispatchReport& report, std::size_t width) {
     std::string cancelled =
         report.elements_cancelled == 0
             ? ""
-            : fmt::format(
-                  ", but for {} that are infinite there and NaN as sums of infinite addends",
-                  report.elements_cancelled);
+            : fmt::format(", except {} that are infinite there but NaN as sums of infinite addends",
+                          report.elements_cancelled);
     facts.add("values",
-              fmt::format("{} calls computed on every rank, {} elements as of whole tensors{}",
-                          report.calls_computed, report.elements_compared, cancelled));
+              fmt::format(
+                  "{} calls computed on every rank, {} elements equal to those of whole tensors{}",
+                  report.calls_computed, report.elements_compared, cancelled));
   }
   if (report.calls_left_out > 0) {
-    facts.add("values", fmt::format("left out of {} calls: {}", report.calls_left_out,
+    facts.add("values", fmt::format("left out for {} calls: {}", report.calls_left_out,
                                     report.values_left_out));
   } else if (!report.values_left_out.empty()) {
     facts.add("values", "left out: " + report.values_left_out);

@@ -102,8 +102,7 @@ Json reordered_json(const ReplayReport& report) {
 std::string delayed_table(const ReplayReport& report, std::size_t width) {
   constexpr std::size_t kShown = 5;
   std::vector<Delayed> list = delayed_by_gain(report);
-  Table table(
-      {"delayed by its turn", ">rank", ">line", ">behind line", ">waited", ">gain of a swap"});
+  Table table({"waited for its turn", ">rank", ">line", ">after line", ">waited", ">gain by swap"});
   for (std::size_t i = 0; i < std::min(kShown, list.size()); ++i)
     table.add_row({list[i].name, std::to_string(to_int(list[i].rank)),
                    std::to_string(report.lines[to_index(list[i].op)]),
@@ -180,7 +179,7 @@ Json default_hang_json(const std::optional<DefaultHang>& hang) {
 
 std::string communicators_table(const ReplayReport& report, std::size_t width) {
   if (report.communicators.empty()) return {};
-  Table table({"policy", ">made", ">making", ">pairs", ">first use", ">held", ">waited",
+  Table table({"policy", ">comms", ">creation", ">pairs", ">first use", ">held", ">waited",
                report.cold ? ">end, cold" : ">end"});
   for (const CommunicatorResult& result : report.communicators) {
     bool runs = result.hang.empty();
@@ -200,19 +199,18 @@ std::string warning_text(const ReplayReport& report) {
   if (!report.default_hang) return {};
   const DefaultHang& hang = *report.default_hang;
   return fmt::format(
-      "messages name no communicator; by PyTorch's default (--communicators {}) "
-      "this hangs{}: {}",
+      "messages name no communicator; with PyTorch's default (--communicators {}) this hangs{}: {}",
       text(hang.policy),
       hang.others.empty()
           ? std::string()
-          : fmt::format(", and under {}", fmt::join(policy_names(hang.others), ", ")),
+          : fmt::format(", and with {}", fmt::join(policy_names(hang.others), ", ")),
       hang.what);
 }
 
 std::string circle_table(const TraceFinding& finding, std::size_t width) {
   if (finding.circle.empty()) return {};
   constexpr std::size_t kShown = 32;
-  Table table({">rank", ">at line", "held by", ">behind line", ">waits for line", ">of rank"});
+  Table table({">rank", ">at line", "held by", ">after line", ">waits for line", ">of rank"});
   for (std::size_t i = 0; i < std::min(kShown, finding.circle.size()); ++i) {
     const TraceWait& wait = finding.circle[i];
     table.add_row({std::to_string(to_int(wait.rank)), std::to_string(wait.line), wait.held_by,

@@ -67,9 +67,9 @@ void add_won_back(const SweepReport& report, Facts& facts) {
   std::sort(uses.begin(), uses.end());
   facts.add("first use",
             uses.empty()
-                ? fmt::format("p2p never takes least on any of {}", counted(asked, "pair"))
-                : fmt::format("p2p has won its communicators back after {} to {} uses on {} of {}, "
-                              "on half of these after {}",
+                ? fmt::format("p2p is never the fastest on any of {}", counted(asked, "pair"))
+                : fmt::format("p2p recovers the cost of its communicators after {} to {} uses on "
+                              "{} of {}, on half of these within {}",
                               uses.front(), uses.back(), uses.size(), counted(asked, "pair"),
                               uses[(uses.size() - 1) / 2]));
 }
@@ -88,7 +88,7 @@ std::string sweep_table(const SweepReport& report, bool verbose, std::size_t wid
   add_won_back(report, head);
   if (!report.phases.empty()) head.add("phases", text(report.phases));
   Table table({"mesh", "planner", ">pairs with a bound", ">at the bound", ">refused", ">mean ratio",
-               ">worst ratio", "worst pair", "what it loses"});
+               ">worst ratio", "worst pair", "lost to"});
   for (const SweepSummary& entry : summarize(report)) {
     const SweepRow* worst = entry.worst;
     table.add_row({entry.mesh, entry.planner, std::to_string(entry.pairs),

@@ -38,7 +38,7 @@ void add_head(const RunReport& report, Facts& facts) {
   facts.add("planner",
             report.planner == report.planner_asked
                 ? report.planner
-                : fmt::format("{}, which took {}", report.planner_asked, report.planner));
+                : fmt::format("{}, which chose {}", report.planner_asked, report.planner));
 }
 
 // Pipelines have hundreds of steps. Of more than kManySteps, only kStepsShown are shown, and
@@ -105,7 +105,7 @@ std::string path_tables(const RunReport& report, std::size_t width) {
 
 void add_bytes(const RunReport& report, Facts& facts) {
   facts.add("received",
-            fmt::format("at most {} by a rank, {} in all, {} of it padding",
+            fmt::format("at most {} per rank, {} in total, {} of it padding",
                         bytes_text(report.bytes.received_max),
                         bytes_text(report.bytes.received_total), bytes_text(report.padding_total)));
   facts.add("peak memory", bytes_text(report.bytes.peak_max) + " on the fullest rank");
@@ -127,7 +127,7 @@ void add_times(const RunReport& report, Facts& facts) {
   if (report.first_use) {
     const CommunicatorUse& use = *report.first_use;
     facts.add("first use",
-              fmt::format("{} more: {} made in {}, {} met in {}, {} held",
+              fmt::format("{} more: {} created in {}, {} connected in {}, {} held",
                           duration_text(use.first_use_ps()), counted(use.created, "communicator"),
                           duration_text(use.making_ps), counted(use.connected, "pair"),
                           duration_text(use.connecting_ps), bytes_text(use.bytes)));
@@ -173,7 +173,7 @@ std::string values_text(const ValueFacts& values) {
   if (values.wrong() > 0)
     return fmt::format("WRONG: {} of {} elements, on {} of {} ranks", values.wrong(),
                        values.elements(), values.ranks_where(is_wrong), values.ranks_where(is_any));
-  if (values.unlike_store() > 0) return "each as the request defines it, yet not as in the store";
+  if (values.unlike_store() > 0) return "each as the request defines it, but not as in the store";
   return fmt::format("{} elements on {} ranks, each as the request defines it", values.elements(),
                      values.ranks_where(is_any));
 }
@@ -269,12 +269,13 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose, std:
   add_bytes(report, facts);
   add_times(report, facts);
   if (explain || verbose) add_path(report.path, facts);
-  facts.add("PyTorch's cost",
-            report.torch_cost_us
-                ? fmt::format("{:.3f} us by the model of PyTorch {}, for its {} planner's steps",
-                              *report.torch_cost_us, kTorchVersion, report.torch_planner)
-                : fmt::format("n/a: PyTorch {} has no plan of this request with a finite cost",
-                              kTorchVersion));
+  facts.add(
+      "PyTorch's cost",
+      report.torch_cost_us
+          ? fmt::format("{:.3f} us by the model of PyTorch {}, for the steps of its {} planner",
+                        *report.torch_cost_us, kTorchVersion, report.torch_planner)
+          : fmt::format("n/a: PyTorch {} has no plan of finite cost for this request",
+                        kTorchVersion));
   if (explain)
     for (const TorchDefect& defect : report.torch_defects)
       facts.add("PyTorch's defect", fmt::format("#{}: {}", defect.issue, defect.what));
@@ -295,15 +296,13 @@ std::string validate_table(const ValidateReport& report, bool verbose, std::size
   facts.add("proof", kProof);
   facts.add("values", values_text(values));
   if (report.sums_in_own_order)
-    facts.add("",
-              "sums are ordered by the library; the inputs were chosen so that they are exact in "
-              "any order");
+    facts.add("", "the library chooses the order of sums; the inputs make them exact in any order");
   facts.add("store", store_text(values));
   facts.add(values.digest ? "digest" : "digest of digests",
             values.digest.value_or(values.digest_of_digests()).hex());
-  facts.add("measured", fmt::format("{}; median of {} run{} after {} to warm up",
-                                    speed_text(predicted, median_ps), report.iterations,
-                                    report.iterations == 1 ? "" : "s", report.warm_up));
+  facts.add("measured",
+            fmt::format("{}; median of {} run{} after {} warm-up", speed_text(predicted, median_ps),
+                        report.iterations, report.iterations == 1 ? "" : "s", report.warm_up));
   facts.add("predicted", speed_text(predicted, predicted.time_ps));
   facts.add("ratio", ratio_of(median_ps, predicted.time_ps) + " measured to predicted");
   if (!report.models_this_machine)

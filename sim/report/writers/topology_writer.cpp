@@ -247,9 +247,9 @@ std::string topology_table(const Topology& topology, std::size_t width) {
   nccl::Gpus gpus = nccl::gpus_of(topology);
   head.add("GPUs", fmt::format("sm{}{}", gpus.compute_capability,
                                gpus.stated                   ? ""
-                               : has_nvlink(topology.node()) ? ", concluded from the rates of links"
-                                                             : ", assumed: nothing says which"));
-  head.add("sums", reduces_text(topology.machine()));
+                               : has_nvlink(topology.node()) ? ", inferred from link rates"
+                                                             : ", assumed, as no type is stated"));
+  head.add("reductions", reduces_text(topology.machine()));
   head.add("transport",
            std::string(text(topology.machine().transport.value_or(TransportKind::Ideal))));
   for (const DeviceGroup& group : node.groups) {

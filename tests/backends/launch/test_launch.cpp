@@ -132,7 +132,7 @@ TEST_CASE("options go before the launcher's variables") {
   options.rank = -1;
   options.world_size = 4;
   CHECK_THROWS_WITH(find_launch(options, variables),
-                    "world size: torchrun started 8 ranks, 4 are asked for");
+                    "world size: torchrun started 8 ranks, but 4 are requested");
   options.world_size = 8;
   CHECK(find_launch(options, variables).size == 8);
 }
@@ -154,7 +154,7 @@ TEST_CASE("a malformed or missing variable is named") {
   CHECK_THAT(message({{"RANK", "-1"}, {"WORLD_SIZE", "2"}}), StartsWith("RANK: "));
   CHECK_THAT(message({{"RANK", "99999999999999999999"}, {"WORLD_SIZE", "2"}}),
              StartsWith("RANK: "));
-  CHECK_THAT(message({{"RANK", "1"}}), StartsWith("WORLD_SIZE: expected beside RANK"));
+  CHECK_THAT(message({{"RANK", "1"}}), StartsWith("WORLD_SIZE: expected a value, as RANK"));
   CHECK_THAT(message({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
              StartsWith("RANK: expected below WORLD_SIZE"));
   CHECK_THAT(message({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "x"}}),

@@ -130,7 +130,7 @@ TEST_CASE("waiting ends at the limit") {
                           : std::this_thread::sleep_for(milliseconds(900));
       },
       milliseconds(300));
-  CHECK(thrown[0].find("no word from rank 1 within 300ms") != std::string::npos);
+  CHECK(thrown[0].find("nothing received from rank 1 within 300ms") != std::string::npos);
   CHECK(Clock::now() - start < milliseconds(5000));
 }
 
@@ -140,13 +140,13 @@ TEST_CASE("ranks that never come are named") {
   std::thread member([&] { joined = outcome([&] { meet_as(2, 4, place); }); });
   std::string hosted = outcome([&] { meet_as(0, 4, place, milliseconds(400)); });
   member.join();
-  CHECK(hosted.find("no word from ranks 1,3 within 400ms") != std::string::npos);
-  CHECK(joined.find("no word from ranks 1,3") != std::string::npos);
+  CHECK(hosted.find("nothing received from ranks 1,3 within 400ms") != std::string::npos);
+  CHECK(joined.find("nothing received from ranks 1,3") != std::string::npos);
 }
 
 TEST_CASE("peers that do not fit are refused with the reason, on both sides") {
   MeetingPlace place = new_place();
-  std::string joined, why = "rendezvous: rank 0 counts 3 ranks in the job, rank 1 counts 5";
+  std::string joined, why = "rendezvous: rank 0 expects 3 ranks in the job, but rank 1 expects 5";
   std::thread member([&] { joined = outcome([&] { meet_as(1, 5, place); }); });
   std::string hosted = outcome([&] { meet_as(0, 3, place); });
   member.join();
@@ -161,7 +161,7 @@ TEST_CASE("peers that do not fit are refused with the reason, on both sides") {
     });
     hosted = outcome([&] { meet_as(0, 3, place); });
     other.join();
-    CHECK(hosted == "rendezvous: a second process says that it is rank " + std::to_string(rank));
+    CHECK(hosted == "rendezvous: a second process claims to be rank " + std::to_string(rank));
   }
 }
 
@@ -173,9 +173,9 @@ TEST_CASE("two processes that say the same rank") {
   std::string hosted = outcome([&] { meet_as(0, 3, place); });
   first.join();
   second.join();
-  CHECK(hosted == "rendezvous: two processes say that they are rank 1");
+  CHECK(hosted == "rendezvous: two processes claim to be rank 1");
   for (const std::string& text : joined)
-    CHECK(text.find("two processes say that they are rank 1") != std::string::npos);
+    CHECK(text.find("two processes claim to be rank 1") != std::string::npos);
 }
 
 TEST_CASE("strangers are passed over; a stranger in rank 0's place is no rank 0") {
@@ -219,7 +219,7 @@ TEST_CASE("what stands where rank 0 should is named") {
       if (found.open()) found.send(bytes_of("HTTP/1.1 400 Bad Request\r\n\r\n"), soon());
     }
   });
-  CHECK(said().find("not within 500ms: what answers there is not rank 0 of a reshard job") !=
+  CHECK(said().find("not within 500ms: the process that answers is not rank 0 of a reshard job") !=
         std::string::npos);
   ends = true;
   answering.join();
@@ -240,7 +240,7 @@ TEST_CASE("frames that are too long or no frames") {
     });
     std::unique_ptr<Meeting> meeting = meet_as(0, 2, place);
     CHECK_THROWS_WITH(meeting->gather({}),
-                      Catch::Matchers::Contains("rank 1 sent what is no frame"));
+                      Catch::Matchers::Contains("rank 1 sent an invalid frame"));
     member.join();
   }
 }
@@ -305,8 +305,8 @@ TEST_CASE("a process that dies or aborts is noticed by all others at once") {
       meeting->gather({});
       meeting->broadcast({});
       std::string text = outcome([&] { meeting->broadcast({}); });
-      ::_exit(text.find(aborts ? "rank 1 ended with exit code 7" : "rank 1 ended without a word") !=
-                      std::string::npos
+      ::_exit(text.find(aborts ? "rank 1 ended with exit code 7"
+                               : "rank 1 ended without a message") != std::string::npos
                   ? 0
                   : 98);
     });
@@ -320,7 +320,7 @@ TEST_CASE("a process that dies or aborts is noticed by all others at once") {
         std::this_thread::sleep_for(milliseconds(1));
       }
     });
-    CHECK(text.find(aborts ? "rank 1 ended with exit code 7" : "rank 1 ended without a word") !=
+    CHECK(text.find(aborts ? "rank 1 ended with exit code 7" : "rank 1 ended without a message") !=
           std::string::npos);
     int status = 0;
     ::waitpid(dying, &status, 0);

@@ -40,11 +40,11 @@ TEST_CASE("one plan is agreed on, others are refused on all processes") {
   CHECK(told({&plan, &plan, &plan}) == all(3, ""));
   CHECK(told({&plan, &other, &plan, &other}) ==
         all(4,
-            "plan: expected the same on all ranks, found another one on ranks 1,3 than on rank 0: "
-            "destination placements R, where rank 0 has S(1)"));
+            "plan: expected the same on all ranks, found a different one on ranks 1,3 than on rank "
+            "0: destination placements R, where rank 0 has S(1)"));
   CHECK(told({&plan, &third, &other}) ==
         all(3,
-            "plan: expected the same on all ranks, found another one on rank 1 than on rank 0: "
+            "plan: expected the same on all ranks, found a different one on rank 1 than on rank 0: "
             "shape 8,16, where rank 0 has 8,8"));
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("the first trouble of any process is everyone's, behind plans that dif
         all(2, "rank 0: plan: expected a plan, found NULL"));
   // Shards of another plan have other sizes: what differs is said, not what follows from it.
   CHECK(told({&plan, &other}, {"", "rank 1: source shard: expected 64 bytes, found 256"})[0] ==
-        "plan: expected the same on all ranks, found another one on rank 1 than on rank 0: "
+        "plan: expected the same on all ranks, found a different one on rank 1 than on rank 0: "
         "destination placements R, where rank 0 has S(1)");
   CHECK(told({&plan}, {"alone"}) == all(1, "alone"));
 }

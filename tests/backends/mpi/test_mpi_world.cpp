@@ -94,7 +94,7 @@ TEST_CASE("a rank that never joins ends the wait at the start of a run") {
   }
   auto begin = std::chrono::steady_clock::now();
   CHECK_THROWS_WITH(prepared.run(),
-                    Contains("the start of a run") && Contains("nothing came for 1 s"));
+                    Contains("the start of a run") && Contains("nothing received for 1 s"));
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
   CHECK_THROWS_WITH(prepared.run(), Contains("an earlier run failed"));
   MPI_Barrier(MPI_COMM_WORLD);
@@ -166,7 +166,7 @@ TEST_CASE("ranks with different plans are refused on every rank before a byte mo
   Plan plan = planned(size, "S(0)", "S(1)");
   for (const auto& row : rows) {
     std::string said = said_by([&] { executor.prepare(rank == last ? row.first : plan); });
-    CHECK(said == "plan: expected the same on all ranks, found another one on rank " +
+    CHECK(said == "plan: expected the same on all ranks, found a different one on rank " +
                       std::to_string(last) + " than on rank 0" + row.second);
   }
   // And all go on.

@@ -104,7 +104,7 @@ TEST_CASE("ranks with different plans are refused on every rank, and all go on")
   CHECK(outcome.clean());
   for (const std::string& each : said)
     CHECK(each ==
-          "plan: expected the same on all ranks, found another one on rank 2 than on rank 0: "
+          "plan: expected the same on all ranks, found a different one on rank 2 than on rank 0: "
           "destination placements R, where rank 0 has S(1)");
 }
 
@@ -219,11 +219,10 @@ TEST_CASE("what one rank finds wrong all ranks are told, and go on") {
   std::set<std::string> different(found.begin(), found.end());
   CHECK(found.size() == 15);
   CHECK(different.size() == 5);
-  for (const char* text :
-       {"rank 1: source: expected ", "rank 1: destination: expected ",
-        "rank 1: source: expected an address that is aligned to its elements of 4 bytes",
-        "rank 1: destination: expected memory apart from the source's",
-        "plan: it names rank 3, the job has 3 ranks"}) {
+  for (const char* text : {"rank 1: source: expected ", "rank 1: destination: expected ",
+                           "rank 1: source: expected an address aligned to its elements of 4 bytes",
+                           "rank 1: destination: expected memory separate from the source's",
+                           "plan: it names rank 3, but the job has 3 ranks"}) {
     CAPTURE(text, different);
     CHECK(std::any_of(different.begin(), different.end(),
                       [&](const std::string& one) { return one.find(text) == 0; }));
@@ -260,7 +259,7 @@ TEST_CASE("temporaries that do not fit are refused by all ranks before anything 
   CHECK(outcome.clean());
   REQUIRE(found.size() == 3);
   for (const std::string& one : found)
-    CHECK_THAT(one, Contains("plan: rank 2 needs ") && Contains("4.000 KiB are free"));
+    CHECK_THAT(one, Contains("plan: rank 2 needs ") && Contains("4.000 KiB is free"));
 }
 
 TEST_CASE(

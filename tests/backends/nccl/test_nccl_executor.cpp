@@ -101,7 +101,7 @@ TEST_CASE("several ranks on one GPU need NCCL 2.30, some variables and a warning
                                                         {"NCCL_MAX_CTAS", "8"},
                                                         {"CUDA_DEVICE_MAX_CONNECTIONS", "32"}});
   CHECK(warnings == std::vector<std::string>{"NCCL: 4 ranks on 1 GPU: results are those of that "
-                                             "many GPUs, times say nothing about links"});
+                                             "many GPUs, but times are not those of links"});
   variables = {{"NCCL_NVLS_ENABLE", "2"}};
   allow(shared, 23007);
   CHECK(variables["NCCL_NVLS_ENABLE"] == "2");

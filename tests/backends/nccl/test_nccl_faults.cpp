@@ -220,7 +220,7 @@ TEST_CASE("a plan that does not fit is refused by all ranks before anything is t
     try {
       executor.prepare(wide);
     } catch (const InputError& error) {
-      too_many += std::string(error.what()) == "plan: it names rank 3, the job has 3 ranks";
+      too_many += std::string(error.what()) == "plan: it names rank 3, but the job has 3 ranks";
     }
     std::unique_ptr<PreparedPlan> prepared = executor.prepare(small);
     fill_with_zero(*prepared);

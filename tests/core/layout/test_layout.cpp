@@ -62,11 +62,11 @@ TEST_CASE("a layout made in code is refused by what is wrong with it") {
         "shape: expected at most 2^62 bytes, found more in 2,1152921504606846976");
   // 64 x 2^20 pieces would be kept; one more are too many, whatever few elements each has.
   CHECK(refusal({kMaxBytes / 4}, "65", {Placement::strided_shard(0, kMaxRanks)}) ==
-        "placements: expected at most 2^26 pieces of dim 0, found more through split factor "
+        "placements: expected at most 2^26 pieces of dim 0, found more because of split factor "
         "1048576");
   CHECK(
       refusal({8, 1 << 20}, "4096x17", {Placement::strided_shard(1, 1024), Placement::shard(1)}) ==
-      "placements: expected at most 2^26 pieces of dim 1, found more through split factor 1");
+      "placements: expected at most 2^26 pieces of dim 1, found more because of split factor 1");
   // Of few elements there are few pieces.
   CHECK(refusal({3}, "65", {Placement::strided_shard(0, kMaxRanks)}) == "no error");
 }
@@ -75,9 +75,9 @@ TEST_CASE("a shard order is a permutation of the axes that shard a dim") {
   Placement whole = Placement::replicate(), rows = Placement::shard(0),
             columns = Placement::shard(1);
   auto wrong = [](int last, int found, int axis) {
-    return "shard order: expected the positions 0.." + std::to_string(last) +
-           " once each over the axes that shard a dim, found " + std::to_string(found) +
-           " on axis " + std::to_string(axis);
+    return "shard order: expected each position 0.." + std::to_string(last) +
+           " once among the axes that shard a dim, found " + std::to_string(found) + " on axis " +
+           std::to_string(axis);
   };
   CHECK(refusal({8, 8}, "2x2", {rows, rows}, {1, 0}) == "no error");
   CHECK(refusal({8, 8}, "2x2", {rows, rows}, {-1, -1}) == "no error");

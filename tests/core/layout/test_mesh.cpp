@@ -54,8 +54,8 @@ TEST_CASE("strides say which ranks a printed mesh has, unless the ranks are give
           "a stride between 0 and 1048576, found '1048577,))'");
   refused("DeviceMesh((2, 2), stride=(1,))", "", "a stride per axis");
   refused("DeviceMesh((2, 2), stride=(1,))", "0-3", "a stride per axis");
-  refused("DeviceMesh((4,), [[0, 1], [2, 3]])", "", "ranks of the shape of the sizes");
-  refused("DeviceMesh('cpu', [0, 1])", "0-1", "ranks either in brackets or as a list, found both");
+  refused("DeviceMesh((4,), [[0, 1], [2, 3]])", "", "ranks in the shape of the sizes");
+  refused("DeviceMesh('cpu', [0, 1])", "0-1", "ranks in brackets or as a list, found both");
   refused("DeviceMesh((1, 1, 1, 1, 1, 1))", "", "at most 5 axes, found more");
   refused("2x2", "0-2", "4 ranks for its shape, found 3");
 }

@@ -27,13 +27,15 @@ void refused(const char* from, const char* to, const char* dtype, const char* wh
 }  // namespace
 
 TEST_CASE("forbidden transitions say what and why") {
-  refused("S(0)R", "P(avg)R", "f32", "axis 0: S(0)->P(avg) is forbidden: only P(sum) takes zeros");
-  refused("RS(1)", "RP(bor)", "i32", "axis 1: S(1)->P(bor) is forbidden: only P(sum) takes zeros");
+  refused("S(0)R", "P(avg)R", "f32",
+          "axis 0: S(0)->P(avg) is forbidden: only P(sum) can fill elements");
+  refused("RS(1)", "RP(bor)", "i32",
+          "axis 1: S(1)->P(bor) is forbidden: only P(sum) can fill elements");
   refused("_S(0,2)R", "P(sum)R", "f32",
-          "axis 0: _S(0, 2)->P(sum) is forbidden: only plain shards become addends");
+          "axis 0: _S(0, 2)->P(sum) is forbidden: only plain shards can become Partial");
   refused("S(0)R", "P(sum)R", "bool", "P(sum) is not defined for bool");
   refused("RP(sum)", "RP(max)", "f32",
-          "axis 1: P(sum)->P(max) is forbidden: addends of one operator");
+          "axis 1: P(sum)->P(max) is forbidden: addends of one reduction");
   refused("P(sum)R", "P(avg)R", "f32", "P(sum)->P(avg) is forbidden");
   refused("RR", "P(product)R", "f32", "R->P(product) is forbidden");
   refused("RR", "P(bxor)R", "i32", "R->P(bxor) is forbidden");
@@ -45,7 +47,7 @@ TEST_CASE("forbidden transitions say what and why") {
   refused("P(avg)R", "RR", "i64", "P(avg) is not defined for i64");
   refused("P(min)R", "RR", "c64", "P(min) is not defined for c64");
   refused("P(band)R", "RR", "f32", "P(band) is not defined for f32");
-  refused("P(product)R", "RP(sum)", "f32", "P(sum) made of a folded product is forbidden");
+  refused("P(product)R", "RP(sum)", "f32", "turning a folded product into P(sum) is forbidden");
   refused("P(max)R", "RP(sum)", "i32", "R->P(sum) is forbidden for i32: it divides");
   // A kept axis makes both sides one.
   refused("P(max)R", "P(max)P(sum)", "f32", "mixed partial ops are forbidden");

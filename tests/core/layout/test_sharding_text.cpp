@@ -153,44 +153,43 @@ TEST_CASE("a device list and placements say the same for every rank") {
 TEST_CASE("tiles that are not the mesh's are refused, with the reason") {
   const std::string start = "--from: expected tiles that follow the axes of the mesh ";
   CHECK(error_of("4", "8,8", "{devices=[2,2]<=[4]}") ==
-        start + "4, found 2 tiles of dim 0 for axes that make 1");
+        start + "4, found 2 tiles of dim 0 from axes that make 1");
   CHECK(error_of("2x2", "8,8", "{devices=[2,2]0,3,1,2}") ==
-        start + "2x2, found axis 0 of 2, along which dims 0 and 1 are cut: two axes");
+        start + "2x2, found axis 0 of 2 cutting both dim 0 and dim 1");
   CHECK(error_of("2x2", "8,8", "{devices=[4,1]3,2,1,0}") ==
-        start + "2x2, found a step of -2 tiles of dim 0 along axis 0, for one of 1");
+        start + "2x2, found a step of -2 tiles of dim 0 along axis 0 instead of 1");
   CHECK(error_of("dp=4", "8", "{devices=[4]0,2,1,3}") ==
-        start + "dp=4, found a step of 2 tiles of dim 0 along axis dp, for one of 1");
+        start + "dp=4, found a step of 2 tiles of dim 0 along axis dp instead of 1");
   CHECK(error_of("4", "8", "{devices=[4]0,1,3,2}") ==
-        start + "4, found tile 3 of dim 0 on rank 2, where its axes make 2");
+        start + "4, found tile 3 of dim 0 on rank 2, whose axes make it 2");
   CHECK(error_of("2x2", "8,8", "{devices=[2,1,4]<=[8] last_tile_dim_replicate}") ==
         "--from: expected a tile for each of the 4 ranks of the mesh 2x2, found 8");
   CHECK(error_of("2x2", "8", "{devices=[2,2]<=[4]}") ==
-        "--from: expected a sharding of 1 dim, as the shape has, found one of 2 dims");
+        "--from: expected a sharding of 1 dim, the dims of the shape, found one of 2 dims");
   CHECK(error_of("2x2", "8,8,8", "{devices=[2,2]<=[4] last_tile_dim_replicate}") ==
-        "--from: expected a sharding of 3 dims, as the shape has, found one of 1 dim");
+        "--from: expected a sharding of 3 dims, the dims of the shape, found one of 1 dim");
   CHECK(error_of("2x2", "8", "{maximal device=0}") ==
-        "--from: expected a sharding over the mesh, found maximal: one device holds all");
+        "--from: expected a sharding over the mesh, found maximal: one device holds everything");
   CHECK(error_of("2x2", "8", "{manual}") ==
-        "--from: expected a sharding that says what each device holds, found manual");
+        "--from: expected a sharding that states what each device holds, found manual");
   CHECK(error_of("2x2", "8", "{{replicated}, {replicated}}") ==
-        "--from: expected the sharding of one tensor, found a tuple of them; give one after the "
-        "other");
+        "--from: expected the sharding of one tensor, found a tuple; pass one sharding at a time");
   CHECK(error_of("2x2", "8,8", "{devices=[2,1,2]<=[4] last_tile_dims={manual}}") ==
-        "--from: expected devices that hold the same behind last_tile_dims=, found 'manual'");
+        "--from: expected only 'replicated' in last_tile_dims=, found 'manual'");
   CHECK(error_of("2x2", "8,8", "{devices=[2,2]0,1,1,2}") ==
-        "--from: expected every device once, found 1 twice");
+        "--from: expected each device once, found 1 twice");
   CHECK(error_of("2x2", "8,8", "{devices=[2,2]<=[4]T(1)}") ==
-        "--from: expected each of the 1 dims once behind 'T', found another order");
+        "--from: expected each of the 1 dims once after 'T', found another order");
   CHECK(error_of("2x2", "8,8", "{devices=[2,2]<=[8]}") ==
-        "--from: expected sizes of 4 devices behind '<=', found 8");
+        "--from: expected sizes of 4 devices after '<=', found 8");
   CHECK(error_of("2", "8", "SingleDeviceSharding(device=CpuDevice(id=0))") ==
-        "--from: expected a sharding over the mesh, found one device that holds all");
+        "--from: expected a sharding over the mesh, found a single device");
   // 10 in 4 tiles: 3, 3, 3, 1; in halves of halves: 3, 2, 3, 2.
   CHECK(error_of("2x2", "10", "{devices=[4]<=[4]}") ==
-        "--from: expected a length of dim 0 that 4 tiles divide, found 10: tile 1 is 3..6 in XLA, "
-        "3..5 where 2 axes cut one after the other");
+        "--from: expected the length of dim 0 to be divisible by its 4 tiles, found 10: tile 1 is "
+        "3..6 in XLA, 3..5 if 2 axes cut in turn");
   CHECK(read("4", "10", "{devices=[4]<=[4]}") == "S(0)");
-  CHECK(error_of("a=2,b=2", "10", "P(('a', 'b'))").starts_with("--from: expected a length"));
+  CHECK(error_of("a=2,b=2", "10", "P(('a', 'b'))").starts_with("--from: expected the length"));
 }
 
 TEST_CASE("shardings of Shardy") {
@@ -205,10 +204,10 @@ TEST_CASE("shardings of Shardy") {
   CHECK(read(mesh, "8", "#sdy.sharding<@mesh, [{\"y\":(1)4}]>") == "RS(0)");
   CHECK(read("2x4", "8,8", "#sdy.sharding<mesh<[\"x\"=2, \"y\"=4]>, [{\"y\"}, {}]>") == "RS(0)");
   CHECK(error_of(mesh, "8", "#sdy.sharding<@mesh, [{\"y\":(1)2}]>") ==
-        "--from: expected whole axes of the mesh, found a part of 2 of the axis y=4; a mesh that "
-        "has this axis as several would fit");
+        "--from: expected whole axes of the mesh, found a part of 2 of the axis y=4; use a mesh "
+        "with this axis split into several");
   CHECK(error_of(mesh, "8", "#sdy.sharding<@mesh, [{\"x\"}, {}]>") ==
-        "--from: expected a sharding of 1 dim, as the shape has, found one of 2 dims");
+        "--from: expected a sharding of 1 dim, the dims of the shape, found one of 2 dims");
   CHECK(error_of(mesh, "8", "#sdy.sharding<@mesh, [{\"z\"}]>") ==
         "--from: expected an axis of the mesh x=2,y=4, found 'z'");
   CHECK(error_of(mesh, "8,8", "#sdy.sharding<@mesh, [{\"x\"}, {\"x\"}]>") ==
@@ -244,8 +243,8 @@ TEST_CASE("shardings of JAX with their mesh") {
   CHECK(read(mesh, "8,8", "P()") == "RR");
   CHECK(read("2x4", "8,8", "P()") == "RR");
   CHECK(error_of("8", "8,8", "P()") ==
-        "--from: expected R (JAX's P(), which cuts no dim) or P(sum) (PyTorch's Partial()), found "
-        "'P()'");
+        "--from: expected R (JAX's P(), which shards no dim) or P(sum) (PyTorch's Partial()), "
+        "found 'P()'");
 }
 
 TEST_CASE("placements and meshes as a DTensor prints them") {
@@ -266,7 +265,7 @@ TEST_CASE("placements and meshes as a DTensor prints them") {
   CHECK(read("2x4", "8,8", "(_NormPartial(2), Replicate())") == "P(sum)R");
   CHECK(read("2x4", "8,8", "_NormP(2)S(0)") == "P(sum)S(0)");
   CHECK(error_of("2", "8", "_MaskPartial(reduce_op=max, offset_shape=None, offset_dim=0)") ==
-        "--from: expected a mask whose rows add up, found 'max'");
+        "--from: expected a mask with reduction sum, found 'max'");
   CHECK(error_of("2", "8", "_MaskPartial(") == "--from: expected (...), found '('");
 
   auto mesh = [](const char* text) {

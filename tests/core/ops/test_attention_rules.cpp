@@ -210,7 +210,7 @@ TEST_CASE("heads that do not group, and masks that do not broadcast, are refused
         {op, "2", {{query, "R"}, {key, "R"}, {key, "R"}, {mask, "R"}}, {{"is_causal", causal}}});
   };
   CHECK_THROWS_WITH(of(kEfficient, {2, 3, 4, 8}, {4, 4}),
-                    Contains("8 query heads are no groups of 3 KV heads"));
+                    Contains("8 query heads do not divide into groups over 3 KV heads"));
   CHECK_THROWS_WITH(of(kComposite, {2, 4, 4, 8}, {4, 4}), Contains("broadcast"));
   CHECK_THROWS_WITH(of(kEfficient, {1, 8, 4, 8}, {4, 4}), Contains("of one batch"));
   CHECK_THROWS_WITH(of(kComposite, {2, 8, 4, 8}, {3, 4}),

@@ -41,7 +41,7 @@ TEST_CASE("a mean of a loss over uneven shards is no mean of their means") {
   CHECK(even.corrected.empty());
   Decision uneven = decided("mse_loss", {{{7, 6}, "S(0)"}, {{7, 6}, "S(0)"}});
   CHECK(text(uneven.outputs[0]->placements) == "R");
-  CHECK(uneven.corrected.find("as if all of them were of one size") != std::string::npos);
+  CHECK(uneven.corrected.find("as if all of them had the same size") != std::string::npos);
   // Summed, they may be of any sizes.
   OpAttributes sums = with({{"reduction", OpValue(std::int64_t{2})}});
   Decision summed = decided("mse_loss", {{{7, 6}, "S(0)"}, {{7, 6}, "S(0)"}}, sums);

@@ -159,7 +159,7 @@ TEST_CASE("item of what a rank does not know whole says what PyTorch gives") {
 
 TEST_CASE("look-ups say where PyTorch keeps one mask, or has nothing to look up in") {
   CHECK_THAT(said("embedding", "2x2", {{"[32, 12]", "S(0)S(0)"}, {"[4, 6]", "RR"}}),
-             Contains("one mask for both"));
+             Contains("a single mask for both"));
   CHECK_THAT(said("embedding", "4", {{"[5, 12]", "S(0)"}, {"[4, 6]", "R"}}),
              Contains("hangs here"));
   CHECK(said("embedding", "4", {{"[32, 12]", "S(0)"}, {"[4, 6]", "R"}}).empty());
@@ -180,7 +180,7 @@ TEST_CASE("convolutions say where PyTorch takes a shard for the whole") {
     return said("convolution", "4", {{"[4, 8, 16, 16]", input}, {"[8, 8, 3, 3]", weight}}, plain);
   };
   for (const char* cut : {"S(0)", "S(1)", "P(sum)"}) {
-    CHECK_THAT(forward("R", cut), Contains("takes shards for the whole"));
+    CHECK_THAT(forward("R", cut), Contains("treats shards as the whole tensor"));
     if (std::string(cut) != "S(0)") CHECK_THAT(forward(cut, "R"), Contains("(pytorch #186129)"));
   }
   CHECK(forward("S(0)", "R").empty());
@@ -221,7 +221,7 @@ TEST_CASE("normalisations say what fails on CPUs") {
 
 TEST_CASE("views, stacks, triangles and strided cuts say what PyTorch does with them") {
   CHECK_THAT(said("expand", "4", {{"[1, 8]", "S(0)"}}, R"({"size": [4, 8]})"),
-             Contains("finds no place"));
+             Contains("finds no output dim"));
   CHECK_THAT(said("view_copy", "3", {{"[3, 8]", "S(0)"}}, R"({"size": [8, 3]})"),
              Contains("(pytorch #143372)"));
   CHECK(said("view", "4", {{"[4, 8, 16]", "S(1)"}}, R"({"size": [32, 16]})").empty());

@@ -183,7 +183,7 @@ TEST_CASE("the explanation names the limit") {
   REQUIRE(study->explanation());
   // Half of what is on a node goes to the other one: the NICs, both ways.
   CHECK_THAT(study->explanation()->lines().front().why,
-             Catch::StartsWith("packed: nic.") && Catch::Contains("is the limit, under way for"));
+             Catch::StartsWith("packed: nic.") && Catch::Contains("is the bottleneck, busy for"));
 }
 
 TEST_CASE("small messages take the way of fewest latencies") {

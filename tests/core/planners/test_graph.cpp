@@ -103,23 +103,24 @@ TEST_CASE("a strided shard that is a shard order takes that order's way") {
 TEST_CASE("addends are those that the request asks for") {
   Request request = request_on("2x8", "8192,8192", "R,S0", "P,R");
   CHECK(step_kinds(graph(request)) == "reduce all_gather[1]");
-  CHECK_THAT(reasons(request).at(0), Catch::Contains("other addends"));
+  CHECK_THAT(reasons(request).at(0), Catch::Contains("different addends"));
   CHECK(kinds("2x2", "8,8", "S0,S0", "P,S0") == "all_gather[1] copy fill copy");
 }
 
 TEST_CASE("reasons name the change of every axis") {
-  CHECK(reasons(request_on("2x2", "8192,8192", "S0,S0", "R,S0")) ==
-        std::vector<std::string>{
-            "packs the blocks of the collective that follows",
-            "axis 1: S(0) -> S(1), on the way of least cost by PyTorch's model",
-            "axis 0: S(0) -> R, as the target has it", "axis 1: S(1) -> S(0), as the target has it",
-            "unpacks what the collective brought, without its padding"});
+  CHECK(
+      reasons(request_on("2x2", "8192,8192", "S0,S0", "R,S0")) ==
+      std::vector<std::string>{"packs the blocks of the collective that follows",
+                               "axis 1: S(0) -> S(1), on the path of least cost by PyTorch's model",
+                               "axis 0: S(0) -> R, as in the destination",
+                               "axis 1: S(1) -> S(0), as in the destination",
+                               "unpacks the collective's result without its padding"});
   CHECK(reasons(request_on("2x2", "8", "S0,S0", "R,R")) ==
         std::vector<std::string>{
-            "axes 1, 0: S(0) -> R, one collective over all of them, as the target has it"});
+            "axes 1, 0: S(0) -> R, a single collective over them, as in the destination"});
   CHECK(reasons(request_on("2x2", "8", "P,P(avg)", "R,R")) ==
-        std::vector<std::string>{"axes 0: P(sum) -> R, 1: P(avg) -> R, one collective over all of "
-                                 "them, as the target has it"});
+        std::vector<std::string>{"axes 0: P(sum) -> R, 1: P(avg) -> R, a single collective over "
+                                 "them, as in the destination"});
 }
 
 TEST_CASE("graph refuses two meshes and a search without end") {
@@ -136,7 +137,7 @@ TEST_CASE("graph refuses two meshes and a search without end") {
   Request across(parse_layout("8", "f32", mesh, "S0"), parse_layout("8", "f32", other, "S0,R"));
   CHECK_THAT(message_of(across), Catch::Contains("one mesh") && Catch::Contains("p2p"));
   CHECK_THAT(message_of(request_on("2x2x2x2x2", "2,2,2,2,2,2,2,2", "P,S0,S0,S0,S0", "R,R,R,R,R")),
-             Catch::Contains("at most 131072 ways") && Catch::Contains("8 dims on 5 axes"));
+             Catch::Contains("at most 131072 layouts") && Catch::Contains("8 dims on 5 axes"));
 }
 
 }  // namespace reshard

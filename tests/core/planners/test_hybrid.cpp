@@ -158,12 +158,12 @@ TEST_CASE("hybrid says why") {
   };
   CHECK(lines(request_on("2x2", "8,8", "S0,R", "R,S1")) ==
         "- hybrid: one collective is enough\n"
-        "0 axis 1: R -> S(1): cut here, before anything moves\n"
+        "0 axis 1: R -> S(1): sharded here, before anything moves\n"
         "1 axis 0: S(0) -> R: one collective does all that needs communication\n");
   CHECK(lines(request_on("4x1", "8,8", "S0,P", "S0,S1")) ==
         "- hybrid: local steps are enough\n"
-        "- what every rank holds now is the destination (only the label changes)\n"
-        "0 every rank holds what it needs: source becomes destination\n");
+        "- every rank now holds its destination (only the label changes)\n"
+        "0 every rank already holds what it needs: the source becomes the destination\n");
   CHECK_THAT(
       lines(request_on("2x2x2", "8,8", "S0,R,S0", "R,R,R")),
       Catch::StartsWith("- hybrid takes p2p: the axes that need communication are not adjacent\n"));

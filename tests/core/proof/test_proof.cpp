@@ -192,7 +192,7 @@ TEST_CASE("padding, order and coverage faults are refuted") {
   }
   SECTION("the wrong operator") {
     std::get<CollectiveStep>(plan.steps[2].body).op = ReduceOp::Max;
-    CHECK_THAT(fault(plan), Catch::Contains("folds by max, the request by sum"));
+    CHECK_THAT(fault(plan), Catch::Contains("folds by max, but the request by sum"));
   }
   SECTION("a division nobody asked for") {
     std::get<CollectiveStep>(plan.steps[2].body).divisor = 2;

@@ -101,7 +101,7 @@ TEST_CASE("what a collective leaves alike on two ranks is looked at for each") {
     StepId a = plan.add_step(own, {}), b = plan.add_step(other, {});
     plan.add_step(over_all(plan, CollectiveKind::AllGather, half, kDestinationBuffer), {a, b});
     CHECK(fault(plan) ==
-          "[0:1] of the destination on rank 1 is not the complete fold that the request asks for");
+          "[0:1] of the destination on rank 1 is not the complete fold that the request defines");
   }
 }
 
@@ -137,11 +137,11 @@ TEST_CASE("folds of 2-d boxes") {
   }
   SECTION("into boxes of other dims") {
     reduce_of(plan).parts[0].destination_lo = {0, 0, 0};
-    CHECK(fault(plan) == "step 1 (reduce) has boxes of other dims than the plan");
+    CHECK(fault(plan) == "step 1 (reduce) has boxes with other dims than the plan");
   }
   SECTION("out of boxes of other dims") {
     reduce_of(plan).operands[1].lo = {0};
-    CHECK(fault(plan) == "step 1 (reduce) has boxes of other dims than the plan");
+    CHECK(fault(plan) == "step 1 (reduce) has boxes with other dims than the plan");
   }
   SECTION("of more operands than there are") {
     reduce_of(plan).parts[1].operand_count = 3;
@@ -165,15 +165,15 @@ TEST_CASE("source and destination are of the request's shape, and on its ranks o
   Plan plan = folded_columns();
   SECTION("the source") {
     plan.buffer(kSourceBuffer).set_shape(0, {2, 5});
-    CHECK(fault(plan) == "buffer 0 on rank 0 is not of the request's shape");
+    CHECK(fault(plan) == "buffer 0 on rank 0 does not have the request's shape");
   }
   SECTION("the destination") {
     plan.buffer(kDestinationBuffer).set_shape(1, {1, 4});
-    CHECK(fault(plan) == "buffer 1 on rank 1 is not of the request's shape");
+    CHECK(fault(plan) == "buffer 1 on rank 1 does not have the request's shape");
   }
   SECTION("a rank that does not have it") {
     plan.buffer(kDestinationBuffer).set_shape(1, {-1, -1});
-    CHECK(fault(plan) == "buffer 1 on rank 1 is not of the request's shape");
+    CHECK(fault(plan) == "buffer 1 on rank 1 does not have the request's shape");
   }
   SECTION("a rank of the other mesh") {
     auto one = std::make_shared<const Mesh>(parse_mesh("1"));
@@ -181,7 +181,7 @@ TEST_CASE("source and destination are of the request's shape, and on its ranks o
     Plan other(Request(parse_layout("4", "f32", one, "R"), parse_layout("4", "f32", two, "R")),
                "hand");
     other.buffer(kSourceBuffer).set_shape(1, {4});
-    CHECK(fault(other) == "buffer 0 on rank 1 is not of the request's shape");
+    CHECK(fault(other) == "buffer 0 on rank 1 does not have the request's shape");
   }
 }
 

@@ -152,11 +152,10 @@ TEST_CASE("a plan edited by hand is refused at its line") {
   refused(edited("2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]", "2 -> 1: b0[0:2,0:2] -> b1[0:2,0:1]"),
           "p:12: expected boxes of equal extents");
   refused(edited("  2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]\n", ""),
-          "p:12: expected a plan that does what it says, found: 4 elements of the destination on "
+          "p:12: expected a valid plan, found: 4 elements of the destination on "
           "rank 1");
-  refused(
-      edited("step 1 exchange", "step 1 exchange after 1"),
-      "p:10: expected a plan that does what it says, found: step 1 (exchange) depends on step 1");
+  refused(edited("step 1 exchange", "step 1 exchange after 1"),
+          "p:10: expected a valid plan, found: step 1 (exchange) depends on step 1");
   refused(edited("2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]", "2 -> 1: b0[0:2,0:2] -> b1[1:3,0:2]"),
           "outside buffer 1 of shape (2,2)");
   refused(edited("2 -> 1: b0[0:2,0:2] -> b1[0:2,0:2]", "2 -> 1: b0[0:2,0:2] -> b7[0:2,0:2]"),

@@ -102,7 +102,7 @@ TEST_CASE("every wrong line is refused with its place") {
       {kHead + "port a 1GB/s\n", "m.topo:7: expected a name not used before, found 'a'"},
       {kHead + "group host 1\n", "m.topo:7: expected a name not used before, found 'host'"},
       {kHead + "port via 1GB/s\n",
-       "m.topo:7: expected a name that is no word of the format, found 'via'"},
+       "m.topo:7: expected a name that is not a keyword of the format, found 'via'"},
       {kHead + "port b 1GB/s out 2GB/s\n",
        "m.topo:7: expected 'in RATE' or the end of the line, found 'out'"},
       {kHead + "group x\n", "m.topo:7: expected devices such as 0-3, found the end of the line"},
@@ -114,18 +114,18 @@ TEST_CASE("every wrong line is refused with its place") {
        "m.topo:7: expected devices in ascending order, each once, found '1-0'"},
       {kHead + "count some\n", "m.topo:7: expected nodes, devices or nothing, found 'some'"},
       {kHead + "count nodes\n" + kWithin,
-       "m.topo:8: expected a line 'route between' where there may be several nodes, found the end"},
+       "m.topo:8: expected a line 'route between', as there can be several nodes, found the end"},
       {kHead + "nodes 2\n" + kWithin,
-       "m.topo:8: expected a line 'route between' where there may be several nodes, found the end"},
+       "m.topo:8: expected a line 'route between', as there can be several nodes, found the end"},
       {kHead + group + "count devices\n" + kWithin,
-       "m.topo:9: expected one node without groups where 'count devices' makes all devices alike, "
+       "m.topo:9: expected one node without groups, as 'count devices' makes all devices alike, "
        "found more"},
       {kHead + "count devices\nroute pairs 0-1 via host latency 0 transport host\n" + kWithin,
-       "m.topo:8: expected 'within' where 'count devices' makes all devices alike, found another"},
+       "m.topo:8: expected 'within', as 'count devices' makes all devices alike, found another"},
       {kHead + "count devices\n" + kWithin + "route between via spine latency 0 transport host\n",
-       "m.topo:9: expected 'within' where 'count devices' makes all devices alike, found another"},
+       "m.topo:9: expected 'within', as 'count devices' makes all devices alike, found another"},
       {kHead + kWithin + kWithin,
-       "m.topo:8: expected a route that some pair of devices takes (the first line that matches "
+       "m.topo:8: expected a route that some pair of devices takes (the first matching line "
        "counts), found another"},
       {kHead + "route x via a.out latency 0 transport host\n",
        "m.topo:7: expected within, between, pairs or a group, found 'x'"},
@@ -181,7 +181,7 @@ TEST_CASE("every wrong line is refused with its place") {
       {kHead + "count nothing\n" + kWithin +
            "route between via a.out latency 0 transport network\nroute between via a.in latency 0 "
            "transport network\n",
-       "m.topo:10: expected a route that some pair of devices takes (the first line that matches "
+       "m.topo:10: expected a route that some pair of devices takes (the first matching line "
        "counts), found another"},
   }));
   CAPTURE(wrong.text);
@@ -191,17 +191,17 @@ TEST_CASE("every wrong line is refused with its place") {
 TEST_CASE("of two lines between nodes the first counts, the very first line of all too") {
   const std::string between = "route between via a.out latency 0 transport network\n";
   CHECK(error_of(kHead + "count nothing\n" + between + between + kWithin) ==
-        "m.topo:9: expected a route that some pair of devices takes (the first line that matches "
+        "m.topo:9: expected a route that some pair of devices takes (the first matching line "
         "counts), found another");
   // A node of one device may have lines that it never takes; a line between nodes may come first.
   const std::string one = "reshard-topology 1\nname m\ndevices 1\nnodes 2\nport a 5GB/s\n";
   CHECK(error_of(one + between) == "no error");
   CHECK(error_of(one + between + kWithin + kWithin) == "no error");
   CHECK(error_of(one + kWithin + between + between) ==
-        "m.topo:8: expected a route that some pair of devices takes (the first line that matches "
+        "m.topo:8: expected a route that some pair of devices takes (the first matching line "
         "counts), found another");
   CHECK(error_of(one + "group g 0\n" + between + "route g via a.in latency 0 transport pcie\n") ==
-        "m.topo:8: expected a route that some pair of devices takes (the first line that matches "
+        "m.topo:8: expected a route that some pair of devices takes (the first matching line "
         "counts), found another");
   CHECK(error_of(kHead + "nodes 2\n" + between + kWithin) == "no error");
 }
@@ -225,7 +225,7 @@ TEST_CASE("what would take absurd work or memory is refused") {
   std::string star = "reshard-topology 1\nname m\ndevices 2000\nport a 1GB/s\nroute pairs";
   for (int d = 1; d < 2000; ++d) star += fmt::format(" 0-{}", d);
   CHECK(error_of(star + " via a.out latency 0 transport pcie\n" + kWithin) ==
-        "m.topo:6: expected routes that tell at most 1024 devices apart, found more");
+        "m.topo:6: expected routes that distinguish at most 1024 devices, found more");
   star = "reshard-topology 1\nname m\ndevices 1024\nport a 1GB/s\nroute pairs";
   for (int d = 1; d < 1024; ++d) star += fmt::format(" 0-{}", d);
   CHECK(error_of(star + " via a.out latency 0 transport pcie\n" + kWithin) == "no error");
@@ -258,7 +258,8 @@ TEST_CASE(
   for (const char* word : {"within", "between", "pairs", "to", "via", "latency", "cap", "transport",
                            "source", "destination", "in", "out"})
     CHECK(error_of_name(word) ==
-          fmt::format("m.topo:7: expected a name that is no word of the format, found '{}'", word));
+          fmt::format("m.topo:7: expected a name that is not a keyword of the format, found '{}'",
+                      word));
   for (const char* used : {"a", "host", "spine"})
     CHECK(error_of_name(used) ==
           fmt::format("m.topo:7: expected a name not used before, found '{}'", used));

@@ -269,7 +269,7 @@ TEST_CASE("a count replaces what the file says it does, up to 2^20 devices in al
     CHECK_THROWS_WITH(built("count nodes\n", count),
                       fmt::format("topology m: expected 1 to 262144 nodes, found {}", count));
   CHECK_THROWS_WITH(built("nodes 2\n", 2),
-                    "topology m: expected no count (the machine is as it is), found :2");
+                    "topology m: expected no count (the machine has a fixed size), found :2");
 }
 
 TEST_CASE("the fingerprint tells topologies apart") {

@@ -78,29 +78,28 @@ TEST_CASE("copies set figures of their own") {
 TEST_CASE("what is no pair of runs is refused") {
   CHECK(is_overlap(text_of(1, 1, 1, 1)));
   CHECK_FALSE(is_overlap("# nThread 1"));
-  CHECK(error_of("[\"reshard_overlap\"]") ==
-        "o.json: expected one JSON object, found another text");
-  CHECK(error_of("{\"reshard_overlap\"") == "o.json: expected one JSON object, found another text");
+  CHECK(error_of("[\"reshard_overlap\"]") == "o.json: expected one JSON object, found other text");
+  CHECK(error_of("{\"reshard_overlap\"") == "o.json: expected one JSON object, found other text");
   CHECK(error_of(R"({"reshard_overlap": 2})") ==
-        "o.json: reshard_overlap: expected 1, found another");
+        "o.json: reshard_overlap: expected 1, found another version");
   CHECK(error_of(text_of(1, 1, 1, 1, "ideal")) ==
         "o.json: transport: expected nccl or copy-engine, found 'ideal'");
   CHECK(error_of(text_of(0, 1, 1, 1)) ==
-        "o.json: compute_alone_ps: expected a time in ps, at least 1, found 0");
+        "o.json: compute_alone_ps: expected a time of at least 1 ps, found 0");
   CHECK(error_of(R"({"reshard_overlap": 1, "transport": "nccl"})") ==
-        "o.json: compute_alone_ps: expected a time in ps, at least 1, found no such field");
+        "o.json: compute_alone_ps: expected a time of at least 1 ps, found no such field");
   // Compute took longer behind the communication than it takes alone.
   CHECK(error_of(text_of(100, 50, 300, 60)) ==
-        "o.json: expected times that a share of the rate explains, found -2.333 of "
+        "o.json: expected times that some share of the rate explains, found -2.333 of "
         "compute.under_nccl");
 }
 
 TEST_CASE("times beyond the longest and shares of nothing are refused") {
   CHECK(error_of(text_of(1'000'000'000'000'000'001, 1, 1, 1)) ==
-        "o.json: compute_alone_ps: expected a time in ps, at least 1, found 1000000000000000001");
+        "o.json: compute_alone_ps: expected a time of at least 1 ps, found 1000000000000000001");
   // All of compute's work was done behind the communication.
   CHECK(error_of(text_of(100, 50, 150, 50)) ==
-        "o.json: expected times that a share of the rate explains, found 0.000 of "
+        "o.json: expected times that some share of the rate explains, found 0.000 of "
         "compute.under_nccl");
   // A machine that says no shares computes and sends at its full rate beside anything.
   TopologyDescription machine = find_description("dgx-h100").description;

@@ -113,7 +113,7 @@ TEST_CASE("matrices that do not fit the machine") {
   P2pMatrices both_only = uniform(8, 1, 1);
   both_only.one_way.reset();
   CHECK(error("dgx-h200", both_only) ==
-        "m.txt: expected a unidirectional matrix of bandwidths, found none");
+        "m.txt: expected a unidirectional bandwidth matrix, found none");
 }
 
 // ---- reports of `validate`
@@ -185,9 +185,9 @@ TEST_CASE("reports of validate that are none of NCCL") {
   CHECK(changed("nccl", "mpi") ==
         "v.json: expected a run of backend nccl, whose times are NCCL's, found 'mpi'");
   CHECK(changed("\"backend\"", "\"x\"") ==
-        "v.json: /backend/name: expected a field of reshard.validate/1, found another");
+        "v.json: /backend/name: expected a field of reshard.validate/1, found something else");
   CHECK(changed("\"steps\": \\[", "\"steps\": 1, \"x\": [") ==
-        "v.json: /steps: expected a list, found another");
+        "v.json: /steps: expected a list, found something else");
   CHECK(changed("12000000", "0").find("v.json: /measured_ps/median: expected an integer from 1") ==
         0);
   CHECK(changed("56000", "1.5").find("v.json: /bytes: expected an integer from 1 to") == 0);

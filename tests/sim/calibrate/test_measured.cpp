@@ -108,8 +108,8 @@ TEST_CASE("a file's collective is in its own name, not in its folders") {
 }
 
 TEST_CASE("wrong texts are refused with their place") {
-  CHECK(error_of("") == "log.txt:1: expected the output of nccl-tests, found no row of it");
-  CHECK(error_of("hello\n") == "log.txt:1: expected the output of nccl-tests, found no row of it");
+  CHECK(error_of("") == "log.txt:1: expected the output of nccl-tests, found no row of one");
+  CHECK(error_of("hello\n") == "log.txt:1: expected the output of nccl-tests, found no row of one");
   CHECK(error_of(kHead + kDevices + kTitles + kRows) ==
         "log.txt:10: expected a line that names the collective, such as './all_reduce_perf', "
         "before its table, found none");
@@ -124,8 +124,8 @@ TEST_CASE("wrong texts are refused with their place") {
   CHECK(error_of("./all_reduce_perf\n" + kHead + "-8 256 float sum -1 3\n") ==
         "log.txt:5: expected a size of 0 to 2^62 bytes, found '-8'");
   CHECK(error_of("./all_reduce_perf\n# size count type redop root cputime algbw busbw\n") ==
-        "log.txt:2: expected how long the collectives take, found 'cputime' (nccl-tests -C): how "
-        "long the CPU takes to launch them");
+        "log.txt:2: expected the time that the collectives take, found 'cputime' (nccl-tests -C): "
+        "the time that the CPU takes to launch them");
   CHECK(error_of("./all_reduce_perf\n# size count type redop root latency algbw busbw\n") ==
         "log.txt:2: expected a column 'time', found '# size count type redop root latency algbw "
         "busbw'");

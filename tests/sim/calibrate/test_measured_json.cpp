@@ -89,22 +89,21 @@ TEST_CASE("JSON of nccl-tests: what was run in place only, what failed") {
   CHECK(table.passed_over == 3);
   CHECK(table.notes ==
         std::vector<std::string>{
-            "out.json: results[0]: 1 row with times in place only, taken as they are",
-            "out.json: results[1].out_of_place: 1 row with wrong values (nwrong) passed over",
-            "out.json: results[2]: 2 rows without a time passed over"});
+            "out.json: results[0]: 1 row with in-place times only, used unchanged",
+            "out.json: results[1].out_of_place: 1 row with wrong values (nwrong) skipped",
+            "out.json: results[2]: 2 rows without a time skipped"});
 }
 
 TEST_CASE("JSON of nccl-tests that cannot be so is refused") {
   for (const char* other : {"{", "{}", "{\"results\": []}"})
-    CHECK(
-        error_of(other) ==
-        "log.txt:1: expected what nccl-tests printed (text, -J), NCCL's Inspector logged, reshard "
-        "validate --json reported or p2pBandwidthLatencyTest printed, found what looks like JSON "
-        "of another kind");
+    CHECK(error_of(other) ==
+          "log.txt:1: expected output of nccl-tests (text, -J), NCCL's Inspector, reshard validate "
+          "--json or p2pBandwidthLatencyTest, found what looks like some "
+          "other kind of JSON");
   CHECK(error_of(R"({"args": "all_reduce_perf", "devices": [], "results": []})") ==
-        "log.txt: expected a list 'devices', found another");
+        "log.txt: expected a list 'devices', found something else");
   CHECK(error_of(R"({"args": "all_reduce_perf", "devices": [1], "results": 3})") ==
-        "log.txt: expected a list 'results', found another");
+        "log.txt: expected a list 'results', found something else");
   CHECK(error_of(run_json(8, 1, 1, R"({"size": 8})")) ==
         "log.txt: results[0]: expected 'out_of_place', found none");
   CHECK(error_of(run_json(8, 1, 1, R"({"size": "8", "out_of_place": {"time": 1}})")) ==
@@ -120,14 +119,14 @@ TEST_CASE("JSON of nccl-tests that cannot be so is refused") {
         "log.txt: results[0].out_of_place: expected size / time = alg_bw, found 1048576 B, 25.4 us "
         "and 4.128 GB/s");
   CHECK(error_of(run_json(4, 1, 1, result(kBody))) ==
-        "log.txt: results[0].out_of_place: expected busbw / algbw of the 4 ranks that are listed, "
-        "found 72.24 GB/s and 41.28 GB/s, which are of 8 ranks");
+        "log.txt: results[0].out_of_place: expected busbw / algbw for the 4 ranks that are listed, "
+        "found 72.24 GB/s and 41.28 GB/s, which fit 8 ranks");
   CHECK(error_of(run_json(2, 1, 1, result(kBody), 0)) ==
-        "log.txt: devices[1]: expected each rank once, found rank 0 again: two runs are mixed, or "
-        "nccl-tests was built without MPI and every process ran alone");
+        "log.txt: devices[1]: expected each rank once, found rank 0 again: either two runs are "
+        "mixed, or nccl-tests was built without MPI and every process ran alone");
 }
 
-TEST_CASE("lines of NCCL's Inspector: the median of equal operations") {
+TEST_CASE("NCCL Inspector lines: the median of equal operations") {
   auto line = [](const std::string& coll, int ranks, const std::string& bytes, double us) {
     return fmt::format(
         R"({{"header": {{"id": "0x1", "rank": 3, "n_ranks": {}, "nnodes": 1}}, "metadata": {{}}, )"
@@ -155,8 +154,7 @@ TEST_CASE("lines of NCCL's Inspector: the median of equal operations") {
   // 4096 are of one rank.
   CHECK((scatter.ranks == 4 && scatter.bytes == 16384 && scatter.time_ps == 12'500'000));
   CHECK(error_of(line("AllReduce", 8, "1", 1) + "no\n", "l.jsonl") ==
-        "l.jsonl:2: expected JSON of nccl-tests -J or lines of NCCL's Inspector, found another "
-        "text");
+        "l.jsonl:2: expected nccl-tests -J JSON or NCCL Inspector lines, found other text");
   CHECK(error_of(line("AllReduce", 0, "1", 1), "l.jsonl") ==
         "l.jsonl:1: expected 1 to 2^20 ranks, 0 to 2^62 bytes and a time above 0, found others");
   CHECK(error_of(line("AllReduce", 8, "-1", 1), "l.jsonl").find("l.jsonl:1: expected 1 to") == 0);
@@ -185,17 +183,16 @@ TEST_CASE("sizes of the Inspector are of one rank or of all, as its rates say") 
   CHECK(bytes(line("AllReduce", 8388608, 100, 83.88608, 146.80064)) == 8388608);
   CHECK(bytes(line("AllToAll", 1048576, 100, 83.88608, 73.40032)) == 8388608);
   CHECK(error_of(line("AllGather", 1048576, 100, 20, 17.5), "l.jsonl") ==
-        "l.jsonl:1: expected coll_msg_size_bytes, of a rank or of all 8, / coll_exec_time_us = "
+        "l.jsonl:1: expected coll_msg_size_bytes (of a rank or of all 8) / coll_exec_time_us = "
         "coll_algobw_gbs, found 1048576 B, 100 us and 20 GB/s");
   CHECK(error_of(line("AllReduce", 8388608, 100, 83.88608, 157.2864), "l.jsonl") ==
-        "l.jsonl:1: expected busbw / algbw of 8 ranks, found 157.2864 GB/s and 83.88608 GB/s, "
-        "which are of 16 ranks");
+        "l.jsonl:1: expected busbw / algbw for 8 ranks, found 157.2864 GB/s and 83.88608 GB/s, "
+        "which fit 16 ranks");
   MeasuredTable untold = parse_measured(line("AllToAll", 8, 1, 0, 0), "l.jsonl");
   CHECK((untold.rows.empty() && untold.passed_over == 1));
   CHECK(untold.notes ==
-        std::vector<std::string>{
-            "l.jsonl:1: 1 row of AllToAll without coll_algobw_gbs, which would say whether the "
-            "size is of one peer or of all, passed over"});
+        std::vector<std::string>{"l.jsonl:1: 1 row of AllToAll skipped: no coll_algobw_gbs, which "
+                                 "shows whether the size is that of one peer or of all"});
   MeasuredTable uneven = parse_measured(line("AllGatherV", 8, 1, 0, 0), "l.jsonl");
   CHECK((uneven.rows.empty() && uneven.passed_over == 1));
 }

@@ -109,19 +109,19 @@ TEST_CASE("what was run in place only is taken and said, wrong values are not ta
   REQUIRE(table.rows.size() == 1);
   CHECK(table.rows[0].time_ps == 25'300'000);
   CHECK(table.notes ==
-        std::vector<std::string>{"log.txt:14: 1 row with times in place only, taken as they are"});
+        std::vector<std::string>{"log.txt:14: 1 row with in-place times only, used unchanged"});
 
   std::string wrong = kRow;
   wrong.replace(wrong.find("72.24      0") + 11, 1, "3");
   table = read(run(rank_lines(0, 8), kTitles + wrong + kRow + wrong));
   CHECK((table.rows.size() == 1 && table.passed_over == 2));
-  CHECK(table.notes == std::vector<std::string>{"log.txt:14: 2 rows with wrong values (#wrong or "
-                                                "error) passed over"});
+  CHECK(table.notes ==
+        std::vector<std::string>{"log.txt:14: 2 rows with wrong values (#wrong or error) skipped"});
   // A row of "nan"; a job that was killed.
   table = read(run(rank_lines(0, 8), kTitles + kRow + "  8  2  float  sum  -1  nan  nan  nan  0\n" +
                                          "     2097152        524288     float     sum      -1"));
   CHECK((table.rows.size() == 1 && table.passed_over == 2));
-  CHECK(table.notes == std::vector<std::string>{"log.txt:15: 2 rows without a time passed over"});
+  CHECK(table.notes == std::vector<std::string>{"log.txt:15: 2 rows without a time skipped"});
 }
 
 TEST_CASE("what launchers, terminals and pages put before lines is taken off") {
@@ -204,36 +204,36 @@ TEST_CASE("ranks that cannot be are refused") {
   const std::string row16 =
       "   536870912     134217728     float     sum      -1   2357.6  227.72  426.97      0\n";
   CHECK(error_of(run(rank_lines(0, 8), kTitles + row16)) ==
-        "log.txt:14: expected busbw / algbw of the 8 ranks that are listed, found 426.97 GB/s and "
-        "227.72 GB/s, which are of 16 ranks");
+        "log.txt:14: expected busbw / algbw for the 8 ranks that are listed, found 426.97 GB/s and "
+        "227.72 GB/s, which fit 16 ranks");
   CHECK(error_of(run(rank_lines(0, 3) + rank_lines(4, 8), kTitles + row16)) ==
-        "log.txt:11: expected a line for each rank from 0, found none of rank 3; busbw / algbw "
-        "would be of 16 ranks");
+        "log.txt:11: expected a line for each rank from 0, found none of rank 3; busbw / algbw fit "
+        "16 ranks");
   CHECK(error_of(run(rank_lines(0, 3) + rank_lines(4, 8),
                      kTitles + "  8  2  float  sum  -1  21.60  0.00  0.00  0\n")) ==
-        "log.txt:11: expected a line for each rank from 0, found none of rank 3; busbw / algbw "
-        "would be of 1 rank or more");
+        "log.txt:11: expected a line for each rank from 0, found none of rank 3; busbw / algbw fit "
+        "1 rank or more");
   CHECK(error_of(run(rank_line(0) + rank_line(0), kTitles + row16)) ==
-        "log.txt:6: expected each rank once, found rank 0 again: two runs are mixed, or "
+        "log.txt:6: expected each rank once, found rank 0 again: either two runs are mixed, or "
         "nccl-tests was built without MPI and every process ran alone");
   CHECK(error_of(run(rank_line(0), kTitles +
                                        "  1310720000 327680000 float sum -1  3532.1  371.09  0.00 "
                                        " 0  0.32 4096000 0.00 0\n")) ==
-        "log.txt:7: expected two ranks or more, found one, which moves nothing");
+        "log.txt:7: expected at least two ranks, found one, which moves nothing");
   std::string split;
   for (int rank = 0; rank < 16; ++rank) split += rank_line(rank, rank % 8);
   CHECK(error_of(run(split, kTitles + "   536870912 134217728 float sum -1  11460   46.85   46.85  "
                                       "0\n")) ==
-        "log.txt:22: expected the ranks of one group, found 8 groups that ran at once, which "
-        "NCCL_TESTS_SPLIT makes; which devices a group has is not read");
+        "log.txt:22: expected the ranks of one group, found 8 concurrent groups "
+        "(NCCL_TESTS_SPLIT), whose devices cannot be read");
   // Three GPUs of each process cannot be 16 in all.
   CHECK(error_of("./all_reduce_perf\n# nThread 1 nGpus 3 minBytes\n" + kTitles + row16) ==
-        "log.txt:4: expected busbw / algbw of the 3 ranks that nThread x nGpus make, found 426.97 "
-        "GB/s and 227.72 GB/s, which are of 16 ranks");
+        "log.txt:4: expected busbw / algbw for the 3 ranks that nThread x nGpus give, found 426.97 "
+        "GB/s and 227.72 GB/s, which fit 16 ranks");
   // Figures of another collective than the name says.
   CHECK(error_of(run(rank_lines(0, 8), kTitles + kRow, "./all_gather_perf")) ==
-        "log.txt:14: expected busbw / algbw of the 8 ranks that are listed, found 72.24 GB/s and "
-        "41.28 GB/s, which are of no number of ranks");
+        "log.txt:14: expected busbw / algbw for the 8 ranks that are listed, found 72.24 GB/s and "
+        "41.28 GB/s, which fit no number of ranks");
 }
 
 TEST_CASE("a time that size and rate contradict is refused") {

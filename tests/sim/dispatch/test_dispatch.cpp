@@ -152,15 +152,15 @@ TEST_CASE("lines on tensors that mean nothing are refused") {
   const char* add = R"({"op": "call", "call": "add.Tensor", "in": ["x", "y"], "out": ["z"]})";
   const char* move = R"x({"op": "redistribute", "tensor": "x", "to": "S(1)", "out": "y"})x";
   CHECK(refusal({relu}) ==
-        "t.jsonl:2: in: expected the name of a tensor of a line above, found 'x'");
+        "t.jsonl:2: in: expected the name of a tensor from a line above, found 'x'");
   CHECK(refusal({tensor("x", "4", "S(1)")}).find("t.jsonl:2: placements") == 0);
   CHECK(refusal({tensor("x", "4", "R", "pp")}) ==
         "t.jsonl:2: mesh: expected the name of a mesh of the header, found 'pp'");
-  CHECK(refusal({x, tensor("y", "4", "RR", "two"), add}).find("lies on another mesh") !=
+  CHECK(refusal({x, tensor("y", "4", "RR", "two"), add}).find("is on another mesh") !=
         std::string::npos);
   CHECK(refusal({x, rely}) ==
         "t.jsonl:3: operator rely has no sharding rule; the nearest that has one is relu");
-  CHECK(refusal({x, two}) == "t.jsonl:3: out: relu makes 1 tensors, found a name for one more");
+  CHECK(refusal({x, two}) == "t.jsonl:3: out: relu returns 1 tensors, found one name more");
   CHECK(refusal({x, move}).find("t.jsonl:3: ") == 0);
 }
 
@@ -239,8 +239,8 @@ TEST_CASE("without sizes, what comes of a call without a rule is taken as record
                   R"~({"op": "call", "call": "my_own", "in": ["x"], "out": ["y"], "expect": )~"
                   R"~({"in": ["S(0)"], "out": ["S(1)"]}})~",
                   R"~({"op": "call", "call": "relu", "in": ["y"], "out": ["r"]})~"}),
-      "t.jsonl:4: relu needs the sizes of its tensors, and line 3, which is taken as recorded, "
-      "does not say what it makes: expect has no out_shape and out_dtype");
+      "t.jsonl:4: relu needs the sizes of its tensors, but line 3, which is taken as recorded, "
+      "does not state its results: expect has no out_shape and out_dtype");
 }
 
 TEST_CASE("arguments that our rule does not cover are taken as recorded, and refused without") {

@@ -100,10 +100,11 @@ TEST_CASE("a write into a view of what was redistributed is lost, and found") {
     std::vector<std::string> findings = found(lines);
     REQUIRE(findings.size() == (view.copies ? 1 : 0));
     if (view.copies)
-      CHECK(findings[0] == std::string("t.jsonl:4: zero_ writes into v, which ") +
-                               std::string(find_operator(view.call).name) +
-                               " in line 3 made of a copy of w, brought from S(0) to R: the write "
-                               "is lost, w keeps what it had, and sum in line 5 reads w");
+      CHECK(findings[0] ==
+            std::string("t.jsonl:4: zero_ writes into v, which ") +
+                std::string(find_operator(view.call).name) +
+                " in line 3 made from a copy of w, redistributed from S(0) to R: the write is lost "
+                "and w keeps its old value, and sum in line 5 reads w");
     DispatchReport report = run(lines).report;
     for (const TraceFinding& finding : report.findings)
       CHECK(finding.lines == std::vector<std::int64_t>{3, 4, 5});
@@ -135,10 +136,11 @@ TEST_CASE("every way of writing into a copy is found") {
 TEST_CASE("a copy that was made before a write does not show it") {
   const std::string row = call("select.int", "\"w\"", "\"v\"", R"("dim": 0, "index": 3)"),
                     zero = call("zero_", "\"w\"", "\"w\"");
-  CHECK(found(row + zero + call("sum", "\"v\"", "\"s\"")) ==
-        std::vector<std::string>{
-            "t.jsonl:4: zero_ writes to w, of which select.int in line 3 had made a copy, brought "
-            "from S(0) to R: the write is not in the copy, and sum in line 5 reads v"});
+  CHECK(
+      found(row + zero + call("sum", "\"v\"", "\"s\"")) ==
+      std::vector<std::string>{
+          "t.jsonl:4: zero_ writes to w, of which select.int in line 3 had made a copy, "
+          "redistributed from S(0) to R: the write is not in the copy, and sum in line 5 reads v"});
   CHECK(found(row + call("sum", "\"v\"", "\"s\"") + zero).empty());
   CHECK(found(row + zero + row + call("sum", "\"v\"", "\"s\"")).empty());
   // Another row than the one that is written to.
@@ -184,8 +186,8 @@ TEST_CASE("what a call redistributes for itself and writes to is lost") {
   std::vector<std::string> findings = step("R");
   REQUIRE(findings.size() == 2);
   CHECK(findings[0] ==
-        "t.jsonl:7: _fused_adamw_ writes into a copy of m, which it brings from R to S(0): the "
-        "write is lost, m keeps what it had");
+        "t.jsonl:7: _fused_adamw_ writes into a copy of m, redistributed from R to S(0): the write "
+        "is lost and m keeps its old value");
   CHECK(step("S(0)").empty());
   auto norm = [&](const char* x) {
     // By time the input may be brought to where the statistics are.

@@ -69,8 +69,8 @@ TEST_CASE("a second look-up of other indices before the first is reduced is refu
   const std::string e = look_up(R"("w", "i")", R"("e")"), f = look_up(R"("w", "j")", R"("f")");
   CHECK(refusal(R"("m": "4")", kTables + e + f) ==
         "t.jsonl:8: embedding: PyTorch raises \"MaskBuffer has been materialized with conflicting "
-        "data\": it keeps the mask with the decision, and the look-up in line 7, of the same "
-        "layouts and other indices, is not reduced yet");
+        "data\": it keeps the mask with the decision, and the look-up in line 7, with the same "
+        "layouts but other indices, is not reduced yet");
   CHECK(conflicts(e + look_up(R"("w2", "j")", R"("f")")));
   CHECK(conflicts(look_up(R"("w", "i")", R"("e")", R"("padding_idx": 3)") +
                   look_up(R"("w", "j")", R"("f")", R"("padding_idx": 5)")));
@@ -102,7 +102,7 @@ TEST_CASE("a look-up is reduced once, or as often as equal look-ups wait") {
   const std::string e = look_up(R"("w", "i")", R"("e")"), f = look_up(R"("w", "i")", R"("f")");
   CHECK(refusal(R"("m": "4")", kTables + e + reduced("e") + reduced("e")) ==
         "t.jsonl:9: redistribute: PyTorch raises AssertionError: the look-up in line 7 was reduced "
-        "in line 8, which gave up its mask, and is reduced once more");
+        "in line 8, which released its mask, and is reduced again");
   CHECK(has_no_mask(e + reduced("e", "S(0)") + reduced("e")));
   CHECK(has_no_mask(e + call("relu", "\"e\"", "\"a\"") + call("sigmoid", "\"e\"", "\"b\"")));
   CHECK(has_no_mask(e + call("mul.Tensor", R"("e", "e")", "\"a\"")));
@@ -124,7 +124,7 @@ TEST_CASE("a table that two axes cut along its rows is refused, but along axes o
   };
   CHECK(cut_twice("2x2") ==
         "t.jsonl:4: embedding: PyTorch raises \"MaskBuffer has been materialized with conflicting "
-        "data\": two axes cut the dim that is looked up in, and it keeps one mask for both");
+        "data\": two axes shard the dim of the look-up, but it keeps a single mask for both");
   CHECK(cut_twice("4x1").empty());
   CHECK(cut_twice("1x4").empty());
 }
@@ -145,7 +145,8 @@ TEST_CASE("meshes of other names are others, as PyTorch compares them") {
   const std::string mm = call("mm", R"("x", "y")", "\"z\"");
   CHECK(on_meshes("ep=8", "dp_shard_cp=8", mm) ==
         "t.jsonl:4: PyTorch does not run mm on inputs with different meshes, found "
-        "DeviceMesh((ep=8)) and DeviceMesh((dp_shard_cp=8)): meshes of other names are others");
+        "DeviceMesh((ep=8)) and DeviceMesh((dp_shard_cp=8)): meshes with different names are "
+        "different");
   CHECK(on_meshes("ep=8", "dp_shard_cp=8", mm, DispatchMode::Best).empty());
   CHECK(on_meshes("ep=8", "8", mm).find("DeviceMesh((ep=8)) and DeviceMesh((8,))") !=
         std::string::npos);
@@ -162,7 +163,7 @@ TEST_CASE("which tensors of a call PyTorch compares") {
   };
   CHECK(on_meshes("ep=8", "dp=8", call("stack", R"(["x", "y"])", "\"z\"", R"("dim": 0)")) ==
         "t.jsonl:4: all operands of stack must have the same mesh, found DeviceMesh((ep=8)) and "
-        "DeviceMesh((dp=8)); to PyTorch meshes of other names are others");
+        "DeviceMesh((dp=8)); PyTorch treats meshes with different names as different");
   CHECK_FALSE(runs("add.Tensor", R"("x", "y")", "\"z\""));
   CHECK_FALSE(runs("copy_", R"("x", "y")", "\"x\""));
   CHECK_FALSE(runs("addcmul", R"("x", "y", "y")", "\"z\""));

@@ -226,7 +226,7 @@ TEST_CASE("a wrong output placement is a wrong element, with operator and index"
   CHECK(wrong.find(" on rank 0, not ") != std::string::npos);
   REQUIRE(wrong_values(sum, "16,8", "S(0)", "R").size() == 1);
   CHECK(wrong_values(sum, "16,8", "S(0)", "R")[0] ==
-        "t.jsonl:3: sum.dim_IntList: output 0 on rank 1 is not what its copies are");
+        "t.jsonl:3: sum.dim_IntList: output 0 on rank 1 differs from its copies");
   CHECK(wrong_values(sum, "16,8", "S(0)", "P(avg)").size() == 1);
 }
 
@@ -308,7 +308,7 @@ TEST_CASE("what is drawn is told by place, and a replica that drew otherwise sho
   check_values(run.trace, run.report, plan_of);
   REQUIRE(run.report.findings.size() == 1);
   CHECK(run.report.findings[0].what ==
-        "t.jsonl:4: rand_like: output 0 on rank 3 is not what its copies are");
+        "t.jsonl:4: rand_like: output 0 on rank 3 differs from its copies");
 }
 
 // ---- attention, as people report it

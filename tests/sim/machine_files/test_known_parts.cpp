@@ -92,7 +92,7 @@ TEST_CASE("a GPU as a user names it, with the switches that it mostly has") {
   for (const char* unknown : {"", "sm", "sm49", "sm1000", "sm90x", "smx", "gpu", "90"})
     CHECK_THROWS_AS(users_gpu(unknown), InputError);
   CHECK(assumed_switches(users_gpu("h100")) ==
-        "NVLink: 18 links x 25.000 GB/s of each GPU to switches, as beside H100");
+        "NVLink: 18 links x 25.000 GB/s from each GPU to switches, as usual with H100");
 }
 
 TEST_CASE("PCIe by generation, and as files write its speed") {

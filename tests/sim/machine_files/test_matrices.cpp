@@ -100,21 +100,20 @@ TEST_CASE("matrices that contradict themselves are read with doubts, broken ones
   };
   CHECK(read_topology(text, "m").doubts.empty());
   CHECK(doubts("X \tPIX", "X \tPHB") ==
-        std::vector<std::string>{"m:2: GPU0 says PHB to GPU1, which says PIX back",
-                                 "m:2: GPU0 and GPU1 say PHB, the others make it PIX"});
+        std::vector<std::string>{"m:2: GPU0 has PHB to GPU1, which has PIX back",
+                                 "m:2: GPU0 and GPU1 have PHB, but the others imply PIX"});
   // The reference's own: SYS between GPUs of one NUMA node.
   CHECK(read_topology(uniform(2, "SYS"), "m").doubts ==
-        std::vector<std::string>{"m:2: GPU0 and GPU1 say SYS, the others make it PHB"});
+        std::vector<std::string>{"m:2: GPU0 and GPU1 have SYS, but the others imply PHB"});
   CHECK(refusal(uniform(2, "NVX"))
             .find("f:2: expected NV#, PIX, PXB, PHB, NODE or SYS, found 'NVX'") == 0);
   CHECK(refusal("\tGPU0\tGPU1\nGPU0\tX\n") == "f:2: expected 2 cells, found 1");
   CHECK(refusal("\tGPU0\tGPU1\nGPU0\tX\tPIX\n") ==
         "f:1: expected a row for each of its columns, found none for GPU1");
   CHECK(refusal("\tGPU0\tGPU1\nGPU1\tX\tPIX\n") == "f:2: expected the row GPU0, found 'GPU1'");
-  CHECK(refusal("\tGPU0\tGPU1\nGPU0\tPIX\tX\n") ==
-        "f:2: expected X, where a row meets its own column, found 'PIX'");
+  CHECK(refusal("\tGPU0\tGPU1\nGPU0\tPIX\tX\n") == "f:2: expected X on the diagonal, found 'PIX'");
   CHECK(refusal("GPU 0: NVIDIA L40S (UUID: x)\n" + uniform(2, "NV4")) ==
-        "f:3: expected no NVLink of GPUs of sm89, found NV#");
+        "f:3: expected no NVLink on GPUs of sm89, found NV#");
 }
 
 // ---- p2pBandwidthLatencyTest
@@ -205,7 +204,7 @@ TEST_CASE("texts of p2pBandwidthLatencyTest that are cut or wrong") {
   CHECK(refusal(std::regex_replace(good, std::regex("10.00"), "1e300")).find("f:3: expected") == 0);
   CHECK(refusal("Bandwidth Matrix\n D\\D 0\n") == "f:2: expected 2 to 256 columns, found 1");
   CHECK(refusal("Bandwidth\nD\\D\n") ==
-        "f:2: expected a matrix of bandwidths, as p2pBandwidthLatencyTest prints it, found none");
+        "f:2: expected a bandwidth matrix, as printed by p2pBandwidthLatencyTest, found none");
 }
 
 // ---- the same nodes on another network
@@ -263,10 +262,10 @@ TEST_CASE("networks that cannot be") {
   CHECK(error("dgx-h200:2,oversubscription=0.5") ==
         "topology: oversubscription: expected 1 or more, found '0.5'");
   CHECK(error("nvswitch:4,nics=1") ==
-        "topology nvswitch: expected a machine of several nodes where nics or oversubscription are "
-        "given, found one without a route between nodes");
+        "topology nvswitch: expected a machine of several nodes for nics or oversubscription, "
+        "found one without a route between nodes");
   CHECK(error("dgx-h200:2,rails=2") ==
-        "topology: expected a count behind 'dgx-h200:', found '2,rails=2'");
+        "topology: expected a count after 'dgx-h200:', found '2,rails=2'");
 }
 
 // ---- what cannot be so
@@ -296,12 +295,11 @@ TEST_CASE("what is implausible, a sentence each") {
         Doubts{"x.topo:10: 450.000 GB/s is above the 300.000 GB/s of all NVLinks of GPUs of sm80",
                "x.topo:11: 450.000 GB/s is above the 300.000 GB/s of all NVLinks of GPUs of sm80",
                "x.topo:12: 450.000 GB/s is above the 300.000 GB/s of all NVLinks of GPUs of sm80"});
-  CHECK(doubts("nic 25GB/s", "nic 25") ==
-        Doubts{"x.topo: port nic: 25 B/s is slow for a link; rates are in bytes per second unless "
-               "they say their unit"});
-  CHECK(doubts("nic 25GB/s", "nic 25GB/s in 25")[0] ==
-        "x.topo: port nic: 25 B/s is slow for a link; rates are in bytes per second unless they "
-        "say their unit");
+  CHECK(doubts("nic 25GB/s", "nic 25") == Doubts{"x.topo: port nic: 25 B/s is slow for a link; "
+                                                 "rates without a unit are in bytes per second"});
+  CHECK(
+      doubts("nic 25GB/s", "nic 25GB/s in 25")[0] ==
+      "x.topo: port nic: 25 B/s is slow for a link; rates without a unit are in bytes per second");
   CHECK(doubts("nic 25GB/s", "nic 50GB/s") ==
         Doubts{"x.topo:13: a NIC of 50.000 GB/s is faster than a slot of PCIe generation "
                "4, which carries 31.508 GB/s"});
@@ -310,31 +308,31 @@ TEST_CASE("what is implausible, a sentence each") {
   CHECK(doubts("route a via nvlink.out nvlink.in latency 1us",
                "route a via nic.out nvlink.in "
                "latency 1us") ==
-        Doubts{"x.topo: device 2: NVLinks of 300.000 GB/s in all, another has 325.000 GB/s",
-               "x.topo: device 3: NVLinks of 300.000 GB/s in all, another has 325.000 GB/s"});
-  CHECK(
-      doubts("route a via nvlink.out nvlink.in latency 1us transport nvlink",
-             "route a to b via nvlink.out nvlink.in latency 1us cap 9GB/s transport nvlink") ==
-      Doubts{"x.topo: devices 0 and 2: NVL at 9.000 GB/s after 1.000 us there, but NVL at 300.000 "
-             "GB/s after 1.000 us back"});
+        Doubts{"x.topo: device 2: NVLinks of 300.000 GB/s in all, but another has 325.000 GB/s",
+               "x.topo: device 3: NVLinks of 300.000 GB/s in all, but another has 325.000 GB/s"});
+  CHECK(doubts("route a via nvlink.out nvlink.in latency 1us transport nvlink",
+               "route a to b via nvlink.out nvlink.in latency 1us cap 9GB/s transport nvlink") ==
+        Doubts{"x.topo: devices 0 and 2: NVL at 9.000 GB/s with latency 1.000 us one way, but NVL "
+               "at 300.000 GB/s with latency 1.000 us back"});
   CHECK(doubts("transport nvlink", "transport nvlink class SYS")[0] ==
-        "x.topo:10: 300.000 GB/s is above the 31.508 GB/s of 16 lanes of PCIe generation 4, as of "
+        "x.topo:10: 300.000 GB/s is above the 31.508 GB/s of 16 lanes of PCIe generation 4, as in "
         "GPUs of sm80");
   CHECK(doubts("port nvlink", "port idle 1GB/s\nport nvlink") ==
         Doubts{"x.topo: port idle: no route crosses it"});
   CHECK(doubts("gpu sm80", "gpu sm80\nreduces nvlink") ==
-        Doubts{"x.topo: reduces nvlink: switches beside GPUs of sm80 do not reduce"});
+        Doubts{"x.topo: reduces nvlink: NVLink switches of GPUs of sm80 cannot reduce"});
   CHECK(doubts("gpu sm80", "gpu sm80\nfigure nccl.efficiency 1.2") ==
-        Doubts{"x.topo: figure nccl.efficiency: 1.2 is more than all of the rate"});
+        Doubts{"x.topo: figure nccl.efficiency: 1.2 is more than the whole rate"});
   CHECK(doubts("latency 3us", "latency 3us cap 30GB/s") ==
         Doubts{"x.topo:13: a cap of 30.000 GB/s is above the 25.000 GB/s that its links carry"});
   CHECK(doubts("latency 3us", "latency 500ns").empty());  // half of NVLink's
   CHECK(doubts("latency 3us", "latency 499ns").size() == 1);
   CHECK(doubts("latency 3us", "latency 0.1us") ==
-        Doubts{"x.topo: class NET takes 100.000 ns, less than class NVL with 1.000 us"});
-  CHECK(doubts("nvlink 300GB/s", "nvlink 25GB/s in 10GB/s") ==
-        Doubts{"x.topo: port nvlink: 25.000 GB/s out and 10.000 GB/s in are not one link",
-               "x.topo: class NET reaches 25.000 GB/s, more than class NVL with 10.000 GB/s"});
+        Doubts{"x.topo: class NET has a latency of 100.000 ns, less than class NVL with 1.000 us"});
+  CHECK(
+      doubts("nvlink 300GB/s", "nvlink 25GB/s in 10GB/s") ==
+      Doubts{"x.topo: port nvlink: 25.000 GB/s out and 10.000 GB/s in differ too much for one link",
+             "x.topo: class NET achieves 25.000 GB/s, more than class NVL with 10.000 GB/s"});
 }
 
 }  // namespace

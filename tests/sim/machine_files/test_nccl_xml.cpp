@@ -47,7 +47,7 @@ TEST_CASE("a dump of 8 x H100: what the preset says, but for what a dump does no
   CHECK(dump.description.assumed ==
         std::vector<std::string>{"NVLink: 25.000 GB/s per link and direction, line rate of sm90",
                                  "NVLink switches reduce (NVLS), as those of sm90 and later do",
-                                 "network: any NIC reaches any NIC at its full rate",
+                                 "network: every NIC reaches every other at its full rate",
                                  "latencies: NVL 700.000 ns, NET 2.700 us"});
   // Found by content, under any name, and multiplied like a preset.
   CHECK(find_topology("traces/topologies/nccl-8xH100.xml:4").devices() == 32);
@@ -110,8 +110,8 @@ TEST_CASE("NVLinks between GPUs: a bridge of two is a port, any other graph a li
         "nvlink NVL node0.gpu1.nvlink.out=56.25GB/s node0.gpu0.nvlink.in=56.25GB/s 0.7us");
   // GPU 1 does not say the link back.
   CHECK(bridge.doubts ==
-        std::vector<std::string>{"box.xml:3: GPU 0 says 56.250 GB/s of NVLink to GPU 1, which says "
-                                 "0 B/s back"});
+        std::vector<std::string>{
+            "box.xml:3: GPU 0 has 56.250 GB/s of NVLink to GPU 1, which has 0 B/s back"});
   Topology three =
       read(box(two + "<nvlink target=\"0000:02:00.0\" count=\"2\" tclass=\"0x030000\"/>"));
   CHECK(route_of(three, 1, 0) == "nvlink NVL node0.link10=56.25GB/s 0.7us");
@@ -144,12 +144,13 @@ TEST_CASE("files that are no dump of one node") {
         "f:1: expected XML, found: Error parsing start element tag");
   CHECK(refusal("\n<graphs/>") ==
         "f:2: expected <system>, as NCCL_TOPO_DUMP_FILE writes it, found <graphs>: what looks like "
-        "NCCL's graphs (NCCL_GRAPH_DUMP_FILE); NCCL_TOPO_DUMP_FILE writes what is read");
+        "NCCL graphs (NCCL_GRAPH_DUMP_FILE); the file of NCCL_TOPO_DUMP_FILE can be read");
   CHECK(refusal("<system version=\"2\"/>") ==
-        "f:1: expected version=\"1\", found '2': what looks like RCCL's topology of AMD GPUs");
+        "f:1: expected version=\"1\", found '2': what looks like an RCCL topology of AMD GPUs");
   CHECK(refusal("<system version=\"1\"/>") ==
-        "f:1: expected a <gpu> below <cpu> and <pci>, found none, nor a <pci> whose class is a "
-        "GPU's: a file for NCCL_TOPO_FILE; dump the whole with NCCL_TOPO_DUMP_FILE on the machine");
+        "f:1: expected a <gpu> below <cpu> and <pci>, found none, nor a <pci> of a GPU's class: "
+        "this is a file for NCCL_TOPO_FILE; dump the whole topology with NCCL_TOPO_DUMP_FILE on "
+        "the machine");
   CHECK(refusal(std::regex_replace(box(), std::regex("dev=\"3\""), "dev=\"2\"")) ==
         "f:8: expected each dev once, found a second GPU with dev 2");
   CHECK(refusal(std::regex_replace(box(), std::regex("sm=\"86\""), "sm=\"x\"")) ==
@@ -194,7 +195,7 @@ TEST_CASE("what is written is read back as the same routes, rates and classes") 
     if (preset.name == "pcie-8x3090") {
       CHECK_THROWS_WITH(to_nccl_xml(description, sm),
                         Catch::StartsWith("topology pcie-8x3090: expected routes that NCCL's XML "
-                                          "can say, found others: from device 0 to 2 host"));
+                                          "can express, found others: from device 0 to 2 host"));
       continue;
     }
     std::string xml = to_nccl_xml(description, sm);
@@ -246,7 +247,7 @@ TEST_CASE("difference sees rates, classes, caps, what is shared, and no names") 
   CHECK(changed("latency 1us transport pcie\n", "latency 1us cap 1GB/s transport pcie\n") ==
         "from device 0 to 1 pcie PIX at 10.000 GB/s, not pcie PIX at 1.000 GB/s");
   CHECK(changed("s 15GB/s", "s 14GB/s") ==
-        "15.000 GB/s that 8 pairs of devices share, the first from device 0 to 2");
+        "15.000 GB/s shared by 8 pairs of devices, the first from device 0 to 2");
   CHECK(changed("devices 4", "devices 5") == "4 devices, not 5");
 }
 

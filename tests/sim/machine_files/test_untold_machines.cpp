@@ -63,20 +63,23 @@ std::string smi(const std::string& named, const std::string& cell, int gpus = 2)
 
 TEST_CASE("slots that say only their class: the GPU from the user or from its device number") {
   CHECK(error_of(cloud("")) ==
-        "m:4: expected a <gpu> within, found none in 2 slots of GPUs: a file for NCCL_TOPO_FILE; "
-        "name the GPU (m,gpu=h100), or dump the whole with NCCL_TOPO_DUMP_FILE on the machine");
+        "m:4: expected a <gpu> within, found none in 2 GPU slots: this is a file for "
+        "NCCL_TOPO_FILE; name the GPU (m,gpu=h100), or dump the whole topology with "
+        "NCCL_TOPO_DUMP_FILE on the machine");
   CHECK(error_of("<system version=\"1\">\n<cpu numaid=\"0\"><pci busid=\"0\"/></cpu></system>") ==
-        "m:1: expected a <gpu> below <cpu> and <pci>, found none, nor a <pci> whose class is a "
-        "GPU's: a file for NCCL_TOPO_FILE; dump the whole with NCCL_TOPO_DUMP_FILE on the machine");
+        "m:1: expected a <gpu> below <cpu> and <pci>, found none, nor a <pci> of a GPU's class: "
+        "this is a file for NCCL_TOPO_FILE; dump the whole topology with NCCL_TOPO_DUMP_FILE on "
+        "the machine");
   ReadTopology read = read_topology(cloud(""), "m", users_gpu("h100"));
   const TopologyDescription& machine = read.description;
   CHECK(machine.devices == 2);
   CHECK(machine.machine.compute_capability == 90);
   CHECK(port(machine, "nvlink") == 450'000'000'000);
   CHECK(port(machine, "nic") == 50'000'000'000);
-  CHECK(assumes(machine, "GPUs: H100, of which slots say only that they hold one"));
-  CHECK(assumes(machine, "NVLink: 18 links x 25.000 GB/s of each GPU to switches, as beside H100"));
-  CHECK(assumes(machine, "NICs: 50.000 GB/s each, as beside such GPUs"));
+  CHECK(assumes(machine, "GPUs: H100; the file gives only the slots of GPUs"));
+  CHECK(assumes(machine,
+                "NVLink: 18 links x 25.000 GB/s from each GPU to switches, as usual with H100"));
+  CHECK(assumes(machine, "NICs: 50.000 GB/s each, as usual with such GPUs"));
   CHECK(read.doubts.empty());
   CHECK(doubts_about(machine, "m").empty());
 
@@ -93,12 +96,12 @@ TEST_CASE("GPUs that mostly have NVLink, without any") {
   ReadTopology read = read_topology(cloud("<gpu dev=\"{}\" sm=\"90\"/>"), "m");
   CHECK(port(read.description, "nvlink") == 0);
   CHECK(assumes(read.description,
-                "NVLink: none, as no GPU of m has a <nvlink>; NCCL adds the links that it finds "
+                "NVLink: none, as no GPU of m has an <nvlink>; NCCL adds the links that it detects "
                 "when it loads such a file"));
-  CHECK(read.doubts == std::vector<std::string>{
-                           "m:4: 2 GPUs of sm90 without a <nvlink>; where the machine has NVLink, "
-                           "name the GPU (m,gpu=h100) or dump the whole with "
-                           "NCCL_TOPO_DUMP_FILE"});
+  CHECK(read.doubts ==
+        std::vector<std::string>{
+            "m:4: 2 GPUs of sm90 without an <nvlink>; if the machine has NVLink, name the GPU "
+            "(m,gpu=h100) or dump the whole topology with NCCL_TOPO_DUMP_FILE"});
   ReadTopology named = read_topology(cloud("<gpu dev=\"{}\" sm=\"90\"/>"), "m", users_gpu("H100"));
   CHECK(port(named.description, "nvlink") == 450'000'000'000);
   CHECK(named.doubts.empty());
@@ -107,13 +110,13 @@ TEST_CASE("GPUs that mostly have NVLink, without any") {
   CHECK((port(card.description, "nvlink") == 0 && card.doubts.empty()));
   CHECK(read_topology(cloud("<gpu dev=\"{}\" sm=\"89\"/>"), "m").doubts.empty());
   CHECK(error_of(cloud("<gpu dev=\"{}\" sm=\"80\"/>"), users_gpu("h100")) ==
-        "m:4: expected GPUs of sm90, as gpu=H100 says, found sm80");
+        "m:4: expected GPUs of sm90, as given by gpu=H100, found sm80");
 
   // nvidia-smi topo -mp leaves NVLink out.
   ReadTopology matrix = read_topology(smi("GPU 0: NVIDIA H100 80GB HBM3 (UUID: x)\n", "NODE"), "m");
-  CHECK(matrix.doubts == std::vector<std::string>{
-                             "m:3: 2 GPUs of sm90 without NV#; where the machine has NVLink, take "
-                             "nvidia-smi topo -m, or name the GPU (m,gpu=h100)"});
+  CHECK(matrix.doubts ==
+        std::vector<std::string>{"m:3: 2 GPUs of sm90 without NV#; if the machine has NVLink, use "
+                                 "nvidia-smi topo -m or name the GPU (m,gpu=h100)"});
   ReadTopology linked = read_topology(smi("", "NODE"), "m", users_gpu("h100"));
   CHECK((port(linked.description, "nvlink") == 450'000'000'000 && linked.doubts.empty()));
 }
@@ -125,9 +128,8 @@ TEST_CASE("one GPU of several without NVLink is said to have none") {
   std::size_t first = text.find("<nvlink"), end = text.find("/>", first) + 2;
   text.erase(first, end - first);
   ReadTopology read = read_topology(text, "m");
-  CHECK(read.doubts ==
-        std::vector<std::string>{"m:4: GPU 0 has no NVLink to switches, others have 450.000 GB/s; "
-                                 "it is taken to have none"});
+  CHECK(read.doubts == std::vector<std::string>{"m:4: GPU 0 has no NVLink to switches, but others "
+                                                "have 450.000 GB/s; assumed to have none"});
 }
 
 TEST_CASE("a user's name of a GPU") {
@@ -139,8 +141,8 @@ TEST_CASE("a user's name of a GPU") {
                     "topology: gpu: expected the name of a GPU such as h100, "
                     "a100-pcie or sm90, found 'x9'");
   CHECK_THROWS_WITH(find_description("dgx-h100,gpu=h100"),
-                    "topology: gpu=H100: expected a file that does not name its GPUs, found "
-                    "dgx-h100.topo, which may");
+                    "topology: gpu=H100: expected a format that does not name its GPUs, found "
+                    "dgx-h100.topo, which can");
   CHECK_THROWS_WITH(find_description("dgx-h100,gpu=h100,gpu=a100"),
                     "topology: expected gpu once, found it twice");
 }
@@ -208,9 +210,9 @@ TEST_CASE("a GPU has one NIC, at its rate") {
   }
   ReadTopology read = read_topology(tray, "m");
   CHECK(port(read.description, "nic") == 50'000'000'000);
-  CHECK(assumes(read.description,
-                "NICs: 4 of 6 are taken to carry tensors, the 2 that are ports of "
-                "one card are not"));
+  CHECK(assumes(
+      read.description,
+      "NICs: 4 of 6 are assumed to carry tensors, but not the 2 that are ports of one card"));
   CHECK(doubts_about(read.description, "m").empty());
 
   auto box = [](const std::string& nets) {
@@ -230,14 +232,14 @@ TEST_CASE("a GPU has one NIC, at its rate") {
   CHECK(port(read_topology(box(fast + fast + fast), "m").description, "nic") == 25'000'000'000);
   ReadTopology managed = read_topology(box(fast + fast + net("eno1", 10000)), "m");
   CHECK(port(managed.description, "nic") == 25'000'000'000);
-  CHECK(assumes(managed.description,
-                "NICs: 1 far slower than the 25.000 GB/s of others is taken "
-                "to carry no tensors"));
+  CHECK(
+      assumes(managed.description,
+              "NICs: 1 far slower than the 25.000 GB/s of others is assumed to carry no tensors"));
   ReadTopology home = read_topology(box(net("enp1s0", 10000) + net("enp2s0", 10000) +
                                         net("tailscale0", 10000) + net("wlp9s9", 4000)),
                                     "m");
   CHECK(port(home.description, "nic") == 1'250'000'000);
-  CHECK(assumes(home.description, "NICs: tailscale0, wlp9s9 are taken to carry no tensors"));
+  CHECK(assumes(home.description, "NICs: tailscale0, wlp9s9 are assumed to carry no tensors"));
 }
 
 TEST_CASE("two clear clusters of rates are two islands") {
@@ -269,15 +271,15 @@ TEST_CASE("two clear clusters of rates are two islands") {
 TEST_CASE("files that are no machines") {
   CHECK(error_of("{\n \"traceEvents\": []}\n") ==
         "m:1: expected a topology ('reshard-topology 1' as the first line), NCCL's XML "
-        "(NCCL_TOPO_DUMP_FILE), what nvidia-smi topo -m or p2pBandwidthLatencyTest printed, found "
-        "what looks like a Chrome trace, as torch.profiler (Kineto) or Perfetto writes it");
+        "(NCCL_TOPO_DUMP_FILE), nvidia-smi topo -m or p2pBandwidthLatencyTest output, found what "
+        "looks like a Chrome trace, such as torch.profiler (Kineto) or Perfetto writes");
   CHECK(error_of("<graphs version=\"1\"/>") ==
         "m:1: expected <system>, as NCCL_TOPO_DUMP_FILE writes it, found <graphs>: what looks like "
-        "NCCL's graphs (NCCL_GRAPH_DUMP_FILE); NCCL_TOPO_DUMP_FILE writes what is read");
+        "NCCL graphs (NCCL_GRAPH_DUMP_FILE); the file of NCCL_TOPO_DUMP_FILE can be read");
   CHECK(error_of("<system version=\"2\"><cpu/></system>") ==
-        "m:1: expected version=\"1\", found '2': what looks like RCCL's topology of AMD GPUs");
+        "m:1: expected version=\"1\", found '2': what looks like an RCCL topology of AMD GPUs");
   CHECK(error_of("<system version=\"1\"><cpu><xgmi/></cpu></system>") ==
-        "m:1: expected version=\"1\", found '1': what looks like RCCL's topology of AMD GPUs");
+        "m:1: expected version=\"1\", found '1': what looks like an RCCL topology of AMD GPUs");
 }
 
 }  // namespace reshard::sim

@@ -137,7 +137,7 @@ TEST_CASE("pcie-8x3090: bridges on pairs, one shared staging resource on every o
       CHECK(found.latency_ps == 2'600'000);
     }
   CHECK(error_of("pcie-8x3090:2") ==
-        "topology pcie-8x3090: expected no count (the machine is as it is), found :2");
+        "topology pcie-8x3090: expected no count (the machine has a fixed size), found :2");
 }
 
 TEST_CASE("nodes behind NVSwitch whose GPUs reduce in the switch") {
@@ -233,14 +233,14 @@ TEST_CASE("unknown names and wrong counts") {
   CHECK(error_of("") == list + "''");
   CHECK(error_of("build") == list + "'build'");  // a folder is no preset either
   CHECK(error_of(std::string(100000, 'd')).size() < 300);
-  CHECK(error_of("dgx-h100:") == "topology: expected a count behind 'dgx-h100:', found ''");
-  CHECK(error_of("dgx-h100:two") == "topology: expected a count behind 'dgx-h100:', found 'two'");
+  CHECK(error_of("dgx-h100:") == "topology: expected a count after 'dgx-h100:', found ''");
+  CHECK(error_of("dgx-h100:two") == "topology: expected a count after 'dgx-h100:', found 'two'");
   CHECK(error_of("dgx-h100:0") == "topology dgx-h100: expected 1 to 131072 nodes, found 0");
   CHECK(error_of("dgx-h100:-1") == "topology dgx-h100: expected 1 to 131072 nodes, found -1");
   CHECK(error_of("dgx-h100:131073") ==
         "topology dgx-h100: expected 1 to 131072 nodes, found 131073");
   CHECK(error_of("dgx-h100:99999999999999999999") ==
-        "topology: expected a count behind 'dgx-h100:', found '99999999999999999999'");
+        "topology: expected a count after 'dgx-h100:', found '99999999999999999999'");
   CHECK(error_of("nvswitch:1000000000000") ==
         "topology nvswitch: expected 1 to 1048576 devices, found 1000000000000");
   CHECK(find_topology("dgx-h100:131072").devices() == 1 << 20);
@@ -257,7 +257,7 @@ TEST_CASE("files") {
   CHECK(find_topology(good.path + ":3").devices() == 6);
   CHECK(error_of(bad.path) ==
         bad.path +
-            ":6: expected a line 'route between' where there may be several nodes, found the end");
+            ":6: expected a line 'route between', as there can be several nodes, found the end");
   CHECK(error_of("nowhere/m.topo") == "nowhere/m.topo: expected a file, found none");
   CHECK(error_of("m.topo:2") == "m.topo: expected a file, found none");
   CHECK(error_of("traces/topologies") == "traces/topologies: expected a file, found a directory");

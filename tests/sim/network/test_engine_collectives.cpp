@@ -139,8 +139,8 @@ TEST_CASE("collectives of absurd size are refused before they start") {
   };
   // 2 n (n-1) and n (n-1) transfers.
   CHECK_THAT(refusal(CollectiveKind::AllReduce, Algorithm::Ring, 1 << 18),
-             Catch::Contains("found 137438429184, 262144 at one time"));
+             Catch::Contains("found 137438429184, 262144 at the same time"));
   CHECK_THAT(refusal(CollectiveKind::AllToAll, Algorithm::Direct, 1 << 13),
-             Catch::Contains("found 67100672, 67100672 at one time"));
+             Catch::Contains("found 67100672, 67100672 at the same time"));
   CHECK(refusal(CollectiveKind::AllReduce, Algorithm::Tree, 1 << 13) == "ran");
 }

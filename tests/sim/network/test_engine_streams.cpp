@@ -94,7 +94,7 @@ TEST_CASE("what cannot finish is named") {
   Workload crossed;
   crossed.operations = {received_at(2, 0, 1, 8, 0), received_at(2, 1, 0, 8, 1)};
   CHECK_THAT(reason(crossed, two), Catch::Contains("message from rank 0 to rank 1") &&
-                                       Catch::Contains("on rank 1 comes behind operation 1"));
+                                       Catch::Contains("on rank 1 is queued after operation 1"));
   Workload nowhere;
   nowhere.operations = {compute(ranks(1), 1, 0, {OpId{7}})};
   CHECK_THAT(reason(nowhere, two), Catch::Contains("does not exist"));

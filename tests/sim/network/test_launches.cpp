@@ -121,9 +121,10 @@ TEST_CASE("a batch starts together and is waited for as one") {
     w.operations = {there, back, compute(0, 1'000)};
     return w;
   };
-  CHECK_THAT(reason(build(-1), star(4, kGB)),
-             Catch::Contains("operation 0 (message from rank 0 to rank 1) on rank 1 comes behind "
-                             "operation 1"));
+  CHECK_THAT(
+      reason(build(-1), star(4, kGB)),
+      Catch::Contains(
+          "operation 0 (message from rank 0 to rank 1) on rank 1 is queued after operation 1"));
   Timeline t = sim::run(build(7), star(4, kGB));
   CHECK(starts(t, 3) == std::vector<std::int64_t>{0, 0, 8'000});
   CHECK(t.end_ps == 9'000);
@@ -183,8 +184,8 @@ TEST_CASE("a launch queue that is full of what waits for what it keeps out never
   w.operations[0].after = {OpId{1}};
   CHECK(reason(w, with_queue(2)) == "finished");
   CHECK_THAT(reason(w, with_queue(1)),
-             Catch::Contains("operation 1 (compute on rank 0) on rank 0 finds a launch queue full "
-                             "of operation 0"));
+             Catch::Contains("operation 1 (compute on rank 0) on rank 0 waits for a full launch "
+                             "queue that holds operation 0"));
 }
 
 TEST_CASE("a batch is one launch of the queue") {
@@ -222,10 +223,9 @@ TEST_CASE("crossed setups wait for each other") {
   w.operations[1].seats = {{OpId{1}}, {OpId{3}}};
   CHECK_THAT(
       reason(w, star(4, kGB)),
-      Catch::Contains("operation 0 (setup of ranks 0-1) on rank 1 is issued behind operation "
-                      "1; operation 1 (setup of ranks 1-2) on rank 2 is issued behind "
-                      "operation 2; operation 2 (setup of ranks 0,2) on rank 0 is issued "
-                      "behind operation 0"));
+      Catch::Contains("operation 0 (setup of ranks 0-1) on rank 1 is issued after operation 1; "
+                      "operation 1 (setup of ranks 1-2) on rank 2 is issued after operation 2; "
+                      "operation 2 (setup of ranks 0,2) on rank 0 is issued after operation 0"));
 }
 
 TEST_CASE("an implicit launch order waits for the beginning of a batch, not for its end") {

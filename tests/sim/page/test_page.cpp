@@ -103,7 +103,7 @@ TEST_CASE("the figures on top are the report's") {
   ReadPage page(run.page());
   CHECK(figure(page, "time") == duration_text(run.report.time_ps));
   CHECK(figure(page, "bound") == duration_text(run.report.bound.time_ps()));
-  CHECK(figure(page, "time to bound") ==
+  CHECK(figure(page, "ratio to bound") ==
         ratio_text(ratio_e4(run.report.time_ps, run.report.bound.time_ps())));
   CHECK(figure(page, "received, fullest rank") == bytes_text(run.report.bytes.received_max));
   CHECK(figure(page, "peak memory") == bytes_text(run.report.bytes.peak_max));
@@ -128,12 +128,12 @@ TEST_CASE("of several tensors each has its picture, of many the first") {
     std::string text = page.document.select_node("//h1").node().text().get(),
                 sentence = panel.child("p").text().get();
     CHECK(text.starts_with((tensors == 1 ? "" : "tensor 0, ") + request.text()));
-    CHECK(text.ends_with(tensors == 17  ? "; tensor 7, " + request.text() + "; and 9 tensors more"
+    CHECK(text.ends_with(tensors == 17  ? "; tensor 7, " + request.text() + "; and 9 more tensors"
                          : tensors == 2 ? "; tensor 1, " + request.text()
                                         : request.text()));
-    CHECK(sentence.starts_with(tensors == 17  ? "Where the first 16 of 17 tensors lie before"
-                               : tensors == 2 ? "Where each tensor lies before"
-                                              : "Where the tensor lies before"));
+    CHECK(sentence.starts_with(tensors == 17  ? "Where the first 16 of 17 tensors are before"
+                               : tensors == 2 ? "Where each tensor is before"
+                                              : "Where the tensor is before"));
   }
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("where nothing is to be done a page says so") {
   CHECK_FALSE(page.panel("traffic"));
   CHECK_FALSE(page.panel("alternatives"));
   CHECK(std::string(page.panel("steps").child("p").text().get()) ==
-        "There are none: nothing has to be done.");
+        "There are no steps: nothing has to be done.");
 }
 
 TEST_CASE("a page of 1,024 ranks stays small") {

@@ -81,9 +81,8 @@ TEST_CASE("cells say pair, time, bound and ratio, and stand in rows and columns"
   auto texts = picture.texts("text");
   CHECK(texts["P(sum)"] == 2);
   CHECK(texts["p2p on 2x2"] == 1);
-  CHECK(
-      texts["time over bound, from rows to columns; 3 pairs with a bound, 1 at it, mean 1.4422"] ==
-      1);
+  CHECK(texts["time over bound, from rows to columns; 3 pairs with a bound, 1 at the bound, mean "
+              "1.4422"] == 1);
 }
 
 TEST_CASE("ratios have as many digits as a cell holds") {

@@ -250,7 +250,7 @@ TEST_CASE("of many ranks neighbours share a box, and the picture stays small") {
     CAPTURE(request.text());
     CHECK(picture.bytes() < 600'000);
     CHECK(picture.texts(
-              "text")["There are more shards than can be drawn: neighbours share a box."] == 1);
+              "text")["There are more shards than can be drawn, so neighbours share a box."] == 1);
     for (const char* side : {"before", "after"})
       CHECK(picture.all("//g[@class='" + std::string(side) + "']//rect[@class='box']").size() <=
             256);

@@ -286,17 +286,17 @@ TEST_CASE("loads: the nodes of the fullest links, which stand out as they were u
   std::map<std::string, std::string> colour;
   for (Node path : picture.all("//path[starts-with(@class,'link')]"))
     colour[path.child("title").text().get()] = path.attribute("stroke").value();
-  CHECK(colour["node37.gpu2.nic.out: 50 GB/s, carried 47.684 MiB, 100.0 % of what it can"] ==
+  CHECK(colour["node37.gpu2.nic.out: 50 GB/s, carried 47.684 MiB, 100.0 % of its capacity"] ==
         "#00224e");
-  CHECK(colour["node5.gpu0.nic.in: 50 GB/s, carried 23.842 MiB, 50.0 % of what it can"] ==
+  CHECK(colour["node5.gpu0.nic.in: 50 GB/s, carried 23.842 MiB, 50.0 % of its capacity"] ==
         "#979693");
-  CHECK(colour["node5.gpu1.nic.in: 50 GB/s, carried 0 B, 0.0 % of what it can"] == "#f1f4f7");
+  CHECK(colour["node5.gpu1.nic.in: 50 GB/s, carried 0 B, 0.0 % of its capacity"] == "#f1f4f7");
   CHECK(
       picture.all("//path[@style='--night:#fee838' and contains(@class,'shade-stroke')]").size() ==
       1);
   auto texts = picture.texts("text");
-  CHECK(texts["The nodes drawn are those of the fullest links."] == 1);
-  CHECK(texts["100 % of what a link can carry; empty: nothing"] == 1);
+  CHECK(texts["The nodes drawn are those with the fullest links."] == 1);
+  CHECK(texts["100 % of a link's capacity; empty: nothing"] == 1);
 }
 
 TEST_CASE("names are escaped") {

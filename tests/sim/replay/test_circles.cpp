@@ -37,7 +37,7 @@ TEST_CASE("a long circle of waits is told in a table of its ranks and lines") {
   REQUIRE(report.findings.size() == 1);
   const TraceFinding& found = report.findings[0];
   CHECK(found.what ==
-        "t.jsonl:2: operations of ranks 0-11 wait for each other for ever, 12 in a circle");
+        "t.jsonl:2: operations of ranks 0-11 wait for each other forever, 12 in a cycle");
   CHECK(found.ranks.size() == 12);
   CHECK(found.lines.size() == 24);
   REQUIRE(found.circle.size() == 12);
@@ -70,7 +70,7 @@ TEST_CASE("a long circle of launches is told in a table of its ranks and lines")
               trace_of(fmt::format(R"({{"reshard_trace": 1, "comms": {{{}}}}})", comms), lines));
   REQUIRE(report.findings.size() == 1);
   const TraceFinding& found = report.findings[0];
-  CHECK_THAT(found.what, Catch::EndsWith("(NCCL_LAUNCH_ORDER_IMPLICIT would): 10 in a circle"));
+  CHECK_THAT(found.what, Catch::EndsWith("(NCCL_LAUNCH_ORDER_IMPLICIT would): 10 in a cycle"));
   CHECK(found.ranks.size() == 10);
   REQUIRE(found.circle.size() == 10);
   for (std::size_t i = 0; i < 10; ++i) {

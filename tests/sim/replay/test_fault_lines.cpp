@@ -61,7 +61,7 @@ TEST_CASE("faults begin at their time") {
         7'000'000);
 }
 
-TEST_CASE("a rank that is late is late to what stands behind the line") {
+TEST_CASE("a rank that is late is late to what is queued after the line") {
   const std::string compute = R"({"op": "compute", "ranks": "1", "duration_ps": 500000})";
   ReplayReport report =
       replayed({compute, fault(R"("rank": 1, "late_ps": 9000000)"), kSend, kReceive});
@@ -90,7 +90,7 @@ TEST_CASE("fault lines are checked") {
   CHECK(error_of(fault(R"("rank": 0, "share": 0.5, "late_ps": 1)")) ==
         "t.jsonl:2: fault: expected one of share, latency_ps and late_ps");
   CHECK(error_of(fault(R"("link": "a", "late_ps": 1)")) ==
-        "t.jsonl:2: late_ps: expected it of a rank, found it of a link");
+        "t.jsonl:2: late_ps: expected it only with rank, found it with link");
   CHECK(error_of(fault(R"("rank": 0, "share": 0)")) ==
         "t.jsonl:2: share: expected a number above 0 and up to 1, found 0");
   CHECK(error_of(fault(R"("rank": 0, "share": 1.5)")) ==

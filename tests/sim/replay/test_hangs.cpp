@@ -78,13 +78,14 @@ TEST_CASE("collectives without a name are of their group's own communicator") {
   CHECK(time("0-1", "0,2") == 6'000'000);
 }
 
-TEST_CASE("crossed calls of two communicators on one stream wait for each other for ever") {
-  CHECK(hang_of(
-            {call(0, "a"), call(0, "b"), call(1, "b"), call(1, "a"), call(2, "a"), call(2, "b")}) ==
-        "t.jsonl:2: operations wait for each other for ever: line 5 (all_reduce on rank 1) stands "
-        "behind line 4 (all_reduce on rank 1) on stream 0, which meets line 3 (all_reduce on rank "
-        "0), which stands behind line 2 (all_reduce on rank 0) on stream 0, which meets line 5 "
-        "(all_reduce on rank 1)");
+TEST_CASE("crossed calls of two communicators on one stream wait for each other forever") {
+  CHECK(
+      hang_of(
+          {call(0, "a"), call(0, "b"), call(1, "b"), call(1, "a"), call(2, "a"), call(2, "b")}) ==
+      "t.jsonl:2: operations wait for each other forever: line 5 (all_reduce on rank 1) is queued "
+      "after line 4 (all_reduce on rank 1) on stream 0, which meets line 3 (all_reduce on rank "
+      "0), which is queued after line 2 (all_reduce on rank 0) on stream 0, which meets line 5 "
+      "(all_reduce on rank 1)");
 }
 
 TEST_CASE("a message that stands among collectives of its communicator is in their order") {
@@ -92,9 +93,9 @@ TEST_CASE("a message that stands among collectives of its communicator is in the
   const std::string a = R"(, "comm": "a", "stream": 5)";
   CHECK(hang_of({end("send", 0, 1, a), call(0, "a"), call(1, "a"), end("recv", 1, 0, a),
                  call(2, "a")}) ==
-        "t.jsonl:2: operations wait for each other for ever: line 5 (recv on rank 1) of "
-        "communicator 'a' comes behind line 4 (all_reduce on rank 1), which meets line 3 "
-        "(all_reduce on rank 0), which of communicator 'a' comes behind line 2 (send on rank 0), "
+        "t.jsonl:2: operations wait for each other forever: line 5 (recv on rank 1) of "
+        "communicator 'a' comes after line 4 (all_reduce on rank 1), which meets line 3 "
+        "(all_reduce on rank 0), which of communicator 'a' comes after line 2 (send on rank 0), "
         "which meets line 5 (recv on rank 1)");
 }
 
@@ -103,8 +104,8 @@ TEST_CASE("launches of two communicators in orders that contradict each other ar
   std::vector<std::string> crossed{call(0, "a", 0), call(0, "b", 1), call(1, "b", 1),
                                    call(1, "a", 0), call(2, "a", 0), call(2, "b", 1)};
   CHECK(hang_of(crossed) ==
-        "t.jsonl:2: communicators are used in orders that contradict each other, and no stream "
-        "decides (NCCL_LAUNCH_ORDER_IMPLICIT would): rank 0 launches line 2 (all_reduce) before "
+        "t.jsonl:2: communicators are used in contradicting orders, and no stream imposes one "
+        "(NCCL_LAUNCH_ORDER_IMPLICIT would): rank 0 launches line 2 (all_reduce) before "
         "line 3 (all_reduce), rank 1 launches line 4 (all_reduce) before line 5 (all_reduce)");
   CHECK(replayed(crossed).findings.front().ranks == std::vector<Rank>{Rank{0}, Rank{1}});
   CHECK(hang_of(crossed, true) == "runs");
@@ -124,7 +125,7 @@ TEST_CASE("launches that streams or after put in order contradict nothing") {
                                  call(2, "a", 0),
                                  call(2, "b", 1)};
   CHECK(hang_of(lines) == "runs");
-  // Three ranks in a circle, each with two of three communicators.
+  // Three ranks in a cycle, each with two of three communicators.
   const std::string header =
       R"({"reshard_trace": 1, "comms": {"x": "0,1", "y": "1,2", "z": "0,2"}})";
   std::vector<std::string> circle{call(0, "x", 0), call(0, "z", 1), call(1, "y", 1),
@@ -196,7 +197,7 @@ TEST_CASE("a launch queue that holds what waits for what it keeps out is told") 
   ReplayReport full = with_queue(1);
   REQUIRE(full.findings.size() == 1);
   CHECK(full.findings[0].what ==
-        "t.jsonl:2: operations wait for each other for ever: line 2 (send on rank 0) comes after "
+        "t.jsonl:2: operations wait for each other forever: line 2 (send on rank 0) comes after "
         "line 3 (compute on rank 0), which finds no room in a launch queue that waits for line 2 "
         "(send on rank 0)");
 }
@@ -213,11 +214,12 @@ TEST_CASE("of a batch that fills the launch queue what is not over is named") {
                                     compute(1, 1'000, R"(, "after": "c")"), end("recv", 1, 0, a),
                                     end("recv", 2, 0, a)}));
   REQUIRE(report.findings.size() == 1);
-  CHECK(report.findings[0].what ==
-        "t.jsonl:3: operations wait for each other for ever: line 6 (recv on rank 1) stands behind "
-        "line 5 (compute on rank 1) on stream 0, which comes after line 4 (compute on rank 0), "
-        "which finds no room in a launch queue that waits for line 3 (send on rank 0), which meets "
-        "line 6 (recv on rank 1)");
+  CHECK(
+      report.findings[0].what ==
+      "t.jsonl:3: operations wait for each other forever: line 6 (recv on rank 1) is queued after "
+      "line 5 (compute on rank 1) on stream 0, which comes after line 4 (compute on rank 0), "
+      "which finds no room in a launch queue that waits for line 3 (send on rank 0), which meets "
+      "line 6 (recv on rank 1)");
 }
 
 TEST_CASE("what follows a batch on some rank may be launched before it on another") {
@@ -284,9 +286,9 @@ TEST_CASE("the stream that is named is that of the line that waits there") {
   CHECK(hang_of({end("send", 0, 1), end("send", 0, 1, R"(, "tag": 1)"),
                  end("recv", 1, 0, R"(, "tag": 1, "stream": 3)"),
                  end("recv", 1, 0, R"(, "stream": 3)")}) ==
-        "t.jsonl:2: operations wait for each other for ever: line 5 (recv on rank 1) stands behind "
-        "line 4 (recv on rank 1) on stream 3, which meets line 3 (send on rank 0), which stands "
-        "behind line 2 (send on rank 0) on stream 0, which meets line 5 (recv on rank 1)");
+        "t.jsonl:2: operations wait for each other forever: line 5 (recv on rank 1) is queued "
+        "after line 4 (recv on rank 1) on stream 3, which meets line 3 (send on rank 0), which is "
+        "queued after line 2 (send on rank 0) on stream 0, which meets line 5 (recv on rank 1)");
 }
 
 TEST_CASE("messages by copy engines do not follow each other, whatever communicator they name") {

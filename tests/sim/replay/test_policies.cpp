@@ -145,12 +145,12 @@ TEST_CASE("messages of the parent follow each other; those of pairs do not") {
   CHECK(of(two, Pairwise).end_ps <= of(two, Eager).end_ps);
 }
 
-TEST_CASE("pairs whose first uses cross wait for each other for ever") {
-  // Three stages that come to each other in a circle; messages hold nobody back.
+TEST_CASE("pairs whose first uses cross wait for each other forever") {
+  // Three stages that come to each other in a cycle; messages hold nobody back.
   std::vector<std::string> lines{end("isend", 0, 1), end("isend", 0, 2), end("isend", 1, 2),
                                  end("irecv", 1, 0), end("irecv", 2, 0), end("irecv", 2, 1)};
   CHECK(hang_of(lines, Pairwise) ==
-        "t.jsonl:2: operations of ranks 0-2 wait for each other for ever, 3 in a circle");
+        "t.jsonl:2: operations of ranks 0-2 wait for each other forever, 3 in a cycle");
   TraceFinding finding = replayed(lines, Pairwise).findings.front();
   REQUIRE(finding.circle.size() == 3);
   // Rank 1's host is in the first use of line 4, rank 2's in that of line 6, rank 0's in line 2's.
@@ -187,7 +187,7 @@ TEST_CASE("messages that name no communicator are tried as PyTorch has them, and
   CHECK(report.default_hang->others ==
         std::vector<CommunicatorPolicy>{Eager, Cached, StreamPerPair, Split});
   CHECK(report.default_hang->lines == std::vector<std::int64_t>{2, 3, 4, 5});
-  CHECK(report.default_hang->what.find("wait for each other for ever") != std::string::npos);
+  CHECK(report.default_hang->what.find("wait for each other forever") != std::string::npos);
   for (CommunicatorPolicy policy : kCommunicatorPolicies) CHECK(hang_of(lines, policy) != "runs");
   // The other way round on one of them, by copy engines, or of a communicator that the trace names
   // there is nothing to warn of.
@@ -207,7 +207,7 @@ TEST_CASE("cached takes the parent where it was made before, and warns where it 
   ReplayReport first = replayed(message, Cached);
   CHECK(of(first, Cached).use.created == 1);
   CHECK(first.communicators.front().use.warning ==
-        "the parent was not made when messages first came: 1 communicators of two ranks were");
+        "the parent did not exist at the first message: 1 communicators of two ranks were created");
   std::vector<std::string> behind{reduce("0-3"), end("send", 0, 1), end("recv", 1, 0)};
   ReplayReport second = replayed(behind, Cached);
   CHECK(of(second, Cached).use.created == 1);
@@ -220,8 +220,8 @@ TEST_CASE("cached takes the parent where it was made before, and warns where it 
   CHECK(of(group, Eager).use.making_ps == 638 * kMs + 4 * 2'750'000'000 + 150 * kMs);
   // One end before it, the other behind it.
   CHECK(hang_of({end("isend", 0, 1), reduce("0-3"), end("recv", 1, 0)}, Cached) ==
-        "t.jsonl:4: recv on rank 1 is of the communicator of all ranks, which rank 0 has not made "
-        "when it comes to the send in line 2");
+        "t.jsonl:4: recv on rank 1 uses the communicator of all ranks, which rank 0 has not "
+        "created when it reaches the send in line 2");
 }
 
 TEST_CASE("a batch that makes the parent needs all ranks") {
@@ -229,7 +229,7 @@ TEST_CASE("a batch that makes the parent needs all ranks") {
   std::vector<std::string> lines{end("send", 0, 1, batch), end("recv", 1, 0, batch),
                                  R"({"op": "compute", "ranks": "2", "duration_ps": 1})"};
   CHECK(hang_of(lines, Cached) ==
-        "t.jsonl:2: the communicator of all ranks is made here, and rank 2 never comes to it");
+        "t.jsonl:2: the communicator of all ranks is created here, but rank 2 never joins it");
   CHECK(hang_of(lines, Eager) == "runs");
   lines.pop_back();
   CHECK(hang_of(lines, Cached) == "runs");
@@ -340,7 +340,7 @@ TEST_CASE("a parent that not all come to is told at the first line that is of it
   CHECK(hang_of({end("recv", 1, 0, batch), end("send", 0, 1, batch),
                  R"({"op": "compute", "ranks": "2", "duration_ps": 1})"},
                 Cached) ==
-        "t.jsonl:2: the communicator of all ranks is made here, and rank 2 never comes to it");
+        "t.jsonl:2: the communicator of all ranks is created here, but rank 2 never joins it");
 }
 
 TEST_CASE("what is made on first use holds back nothing before it, and is in no bound") {

@@ -83,11 +83,11 @@ TEST_CASE("what a rooted collective may not say is refused in its line") {
   CHECK(error_of(rooted("gather", 5, R"(, "rank": 0, "ranks": "0-3")")) ==
         "t.jsonl:2: root: expected one of the ranks 0-3, found 5");
   CHECK(error_of(line("all_reduce")) ==
-        "t.jsonl:2: root: expected it of a broadcast, reduce, gather or scatter, found it of an "
-        "all_reduce");
+        "t.jsonl:2: root: expected it only for a broadcast, reduce, gather or scatter, found it "
+        "for an all_reduce");
   CHECK(error_of(line("barrier")) ==
-        "t.jsonl:2: root: expected it of a broadcast, reduce, gather or scatter, found it of a "
-        "barrier");
+        "t.jsonl:2: root: expected it only for a broadcast, reduce, gather or scatter, found it "
+        "for a barrier");
   CHECK(error_of(barrier(R"(, "ranks": "0-3", "bytes": 1)")) ==
         "t.jsonl:2: 'bytes': expected a field of collective, found an unknown one");
   CHECK(error_of(line("bcast")) ==
@@ -154,23 +154,23 @@ TEST_CASE("calls of a rooted collective meet, whoever makes them first") {
 TEST_CASE("calls that differ in the root, or that a rank misses, are told") {
   CHECK(finding_of({call(0, "broadcast"), call(1, "broadcast"), call(2, "broadcast", 3),
                     call(3, "broadcast")}) ==
-        "t.jsonl:4: rank 2 calls broadcast of 100000 bytes from rank 3 in line 4, where ranks "
-        "0-1,3 call broadcast of 100000 bytes from rank 0 of communicator 'c' in lines 2, 3, 5");
+        "t.jsonl:4: rank 2 calls broadcast of 100000 bytes from rank 3 in line 4, but ranks 0-1,3 "
+        "call broadcast of 100000 bytes from rank 0 on communicator 'c' in lines 2, 3, 5");
   CHECK(
       finding_of({call(0, "reduce"), call(1, "reduce"), call(2, "broadcast"), call(3, "reduce")}) ==
-      "t.jsonl:4: rank 2 calls broadcast of 100000 bytes from rank 0 in line 4, where ranks "
-      "0-1,3 call reduce of 100000 bytes to rank 0 of communicator 'c' in lines 2, 3, 5");
+      "t.jsonl:4: rank 2 calls broadcast of 100000 bytes from rank 0 in line 4, but ranks 0-1,3 "
+      "call reduce of 100000 bytes to rank 0 on communicator 'c' in lines 2, 3, 5");
   CHECK(finding_of({call(0, "gather", 2), call(1, "gather", 2), call(2, "gather", 2)}) ==
-        "t.jsonl:2: rank 3 never arrives at the gather of 100000 bytes to rank 2 of communicator "
-        "'c': ranks 0-2 wait for it in lines 2, 3, 4");
+        "t.jsonl:2: rank 3 never reaches the gather of 100000 bytes to rank 2 on communicator 'c': "
+        "ranks 0-2 wait for it in lines 2, 3, 4");
   CHECK(finding_of({barrier(R"(, "rank": 0, "comm": "c")"), barrier(R"(, "rank": 1, "comm": "c")"),
                     barrier(R"(, "rank": 3, "comm": "c")")}) ==
-        "t.jsonl:2: rank 2 never arrives at the barrier of communicator 'c': ranks 0-1,3 wait for "
+        "t.jsonl:2: rank 2 never reaches the barrier on communicator 'c': ranks 0-1,3 wait for "
         "it in lines 2, 3, 4");
   CHECK(finding_of({rooted("broadcast", 3, R"(, "rank": 0, "comm": "d")"),
                     rooted("broadcast", 3, R"(, "rank": 1, "comm": "d")"),
                     rooted("broadcast", 3, R"(, "rank": 2, "comm": "d")")}) ==
-        "t.jsonl:2: broadcast of 100000 bytes from rank 3 is of communicator 'd', whose ranks are "
+        "t.jsonl:2: broadcast of 100000 bytes from rank 3 is on communicator 'd', which has ranks "
         "0-2");
 }
 
@@ -188,8 +188,8 @@ TEST_CASE("a gather holds nobody but its root, a broadcast holds all") {
   CHECK(gather.findings.empty());
   // Two parts share the root's port: 1 us + 2 us; then the message, then the last part.
   CHECK(gather.time_ps == 3'000'000 + 2'000'000 + 2'000'000);
-  CHECK(finding_of(lines("broadcast")).find("wait for each other for ever") != std::string::npos);
-  CHECK(finding_of(lines("reduce")).find("wait for each other for ever") != std::string::npos);
+  CHECK(finding_of(lines("broadcast")).find("wait for each other forever") != std::string::npos);
+  CHECK(finding_of(lines("reduce")).find("wait for each other forever") != std::string::npos);
 }
 
 TEST_CASE("drawn rooted collectives take no less than their bounds, by any transport") {

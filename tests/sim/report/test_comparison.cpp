@@ -93,7 +93,7 @@ TEST_CASE("comparison: equal reports differ in nothing, plan and simulate may be
 TEST_CASE("comparison: what is no report is refused by name") {
   for (const char* wrong : {"", "{", "[]", "7", "{}", R"({"schema": 1})", R"({"schema": "x/1"})"})
     CHECK_THROWS_WITH(compared(simulate(""), wrong),
-                      Catch::StartsWith("b.json: expected a report as reshard prints it"));
+                      Catch::StartsWith("b.json: expected a report printed by reshard"));
   CHECK_THROWS_WITH(compared(simulate(""), R"({"schema": "reshard.sweep/1"})"),
                     "b.json: expected a report of 'simulate' as in a.json, found one of 'sweep'");
 }

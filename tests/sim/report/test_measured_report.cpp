@@ -60,7 +60,7 @@ TEST_CASE("the table of a validation that holds") {
         "store      the same bytes on all 2 ranks\n"
         "digest     00000000000000050000000000000006\n"
         "measured   16.000 us, 125.000 MB/s into the fullest rank (1.953 KiB); median of 3 runs "
-        "after 1 to warm up\n"
+        "after 1 warm-up\n"
         "predicted  10.000 us, 200.000 MB/s into the fullest rank (1.953 KiB)\n"
         "ratio      1.6000 measured to predicted\n"
         "           the prediction is for star, not for the machine that ran the plan\n"
@@ -78,8 +78,7 @@ TEST_CASE("what the table says of sums, hosts and a store that did not run") {
   std::string table = validate_table(report, true, 200);
   for (const char* part :
        {"backend   mpi: Open MPI 4.1.4; 2 processes on 2 hosts\n",
-        "sums are ordered by the library; the inputs were chosen so that they are exact in any "
-        "order\n",
+        "the library chooses the order of sums; the inputs make them exact in any order\n",
         "store              not run: it needs 3 B, above the data budget of 2 B\n",
         "digest of digests  ",
         "rank  elements  digest                            store's digest\n   0         2  "
@@ -95,12 +94,13 @@ TEST_CASE("a difference stands in table, JSON and on standard error") {
   report.values.shards[1].digest = Digest{3, 5};
   CHECK(faults_of(two_ranks()).empty());
   CHECK(faults_of(report) ==
-        std::vector<std::string>{"values of f16[2,2] S(0) on 2 -> S(1): rank 1 holds a wrong value "
-                                 "at global index [0,1]: expected 0x00ab, found 0x00aa (2 of its "
-                                 "elements are wrong, 2 on all ranks)",
-                                 "values of f16[2,2] S(0) on 2 -> S(1): rank 1's shard has digest "
-                                 "00000000000000030000000000000005, in the store's run of the same "
-                                 "plan 00000000000000030000000000000004 (1 of 2 shards differ)"});
+        std::vector<std::string>{
+            "values of f16[2,2] S(0) on 2 -> S(1): rank 1 holds a wrong value "
+            "at global index [0,1]: expected 0x00ab, found 0x00aa (2 of its "
+            "elements are wrong, 2 on all ranks)",
+            "values of f16[2,2] S(0) on 2 -> S(1): rank 1's shard has digest "
+            "00000000000000030000000000000005, but 00000000000000030000000000000004 in the store's "
+            "run of the same plan (1 of 2 shards differ)"});
   std::string table = validate_table(report, false, 200);
   CHECK(table.find("values             WRONG: 2 of 4 elements, on 1 of 2 ranks\n") !=
         std::string::npos);

@@ -136,18 +136,18 @@ TEST_CASE("what is wrong in a file of measurements is said with its line") {
   CHECK(refusal_of(lines({kHeader, kCopy0, kCopy0})) ==
         "m.jsonl:3: expected parts in ascending order of step and rank, found step 0, rank 0");
   CHECK(refusal_of(lines({kHeader, kCopy0, kSpan0})) ==
-        "m.jsonl:3: time_ps: expected the iteration's own line first, found a part's");
+        "m.jsonl:3: time_ps: expected the iteration's own line first, found that of a part");
   CHECK(refusal_of(lines({kHeader, kCopy0, kRun0})) ==
         "m.jsonl:3: expected 1 parts of iteration 0, found 0");
   CHECK(refusal_of(lines({kHeader, kCopy0, kRun0, kSpan0, kSpan1})) ==
         "m.jsonl:5: expected 1 parts of the iteration, found more");
   CHECK(refusal_of(lines({kHeader, kCopy0, kRun0, kSpan0, kCopy0})) ==
-        "m.jsonl:5: iteration: expected a line of an iteration after the first of them, found one "
-        "without");
+        "m.jsonl:5: iteration: expected only lines of iterations after the first of them, found "
+        "another");
   CHECK(refusal_of(lines({kHeader, kCopy0, kRun0, kSpan0, kRun0})) ==
-        "m.jsonl:5: iteration: expected 1 iterations, as the header says, found more");
+        "m.jsonl:5: iteration: expected 1 iterations, as in the header, found more");
   CHECK(refusal_of(lines({kHeader, kCopy0})) ==
-        "m.jsonl: iterations: expected 1, as the header says, found 0");
+        "m.jsonl: iterations: expected 1, as in the header, found 0");
   CHECK(refusal_of(lines({kHeader, R"({"step":0,"rank":2,"kind":"copy","bytes":16})"})) ==
         "m.jsonl:2: rank: expected one of the header's ranks, found 2");
   CHECK(refusal_of(lines({kHeader, R"({"step":0,"rank":0,"kind":"move","bytes":16})"})) ==

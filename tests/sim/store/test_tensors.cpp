@@ -250,10 +250,10 @@ TEST_CASE("boxes of collectives are checked") {
              }),
              Contains("holds the elements at"));
   CHECK_THAT(broken([](CollectiveStep& step) { step.output_boxes.clear(); }),
-             Contains("boxes for other than all of its groups"));
+             Contains("boxes for only some of its groups"));
   CHECK_THAT(broken([](CollectiveStep& step) {
                step.input_boxes[0] = Box{DimVector{0}, DimVector{1}};
              }),
-             Contains("boxes of other dims"));
+             Contains("boxes with other dims"));
   CHECK_THAT(broken([](CollectiveStep& step) { step.output_dim = 1; }), Contains("dim 1"));
 }

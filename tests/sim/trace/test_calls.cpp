@@ -96,64 +96,65 @@ TEST_CASE("the n-th call of a rank meets the n-th of all others, wherever its li
 
 TEST_CASE("a rank that never arrives is named with who waits for it") {
   CHECK(finding_of({call(0, 8), call(1, 8)}) ==
-        "t.jsonl:2: rank 2 never arrives at the all_reduce of 8 bytes of communicator 'tp': ranks "
+        "t.jsonl:2: rank 2 never reaches the all_reduce of 8 bytes on communicator 'tp': ranks "
         "0-1 wait for it in lines 2, 3");
   // In the midst of others: the sizes show which.
   CHECK(finding_of({call(0, 8), call(1, 8), call(2, 8), call(0, 16), call(1, 16), call(0, 32),
                     call(1, 32), call(2, 32)}) ==
-        "t.jsonl:5: rank 2 never arrives at the all_reduce of 16 bytes of communicator 'tp': ranks "
+        "t.jsonl:5: rank 2 never reaches the all_reduce of 16 bytes on communicator 'tp': ranks "
         "0-1 wait for it in lines 5, 6");
   // Of two, the one that has more is right.
   CHECK(finding_of({call(1, 8, R"(, "comm": "pair")")}) ==
-        "t.jsonl:2: rank 1 calls all_reduce of 8 bytes in line 2, where nothing that rank 0 calls "
-        "of communicator 'pair' meets it");
+        "t.jsonl:2: rank 1 calls all_reduce of 8 bytes in line 2, but rank 0 calls nothing on "
+        "communicator 'pair' that matches it");
 }
 
 TEST_CASE("a call of another size, type or kind is named with what the others call") {
   CHECK(finding_of({call(0, 8), call(1, 9), call(2, 8)}) ==
-        "t.jsonl:3: rank 1 calls all_reduce of 9 bytes in line 3, where ranks 0,2 call all_reduce "
-        "of 8 bytes of communicator 'tp' in lines 2, 4");
+        "t.jsonl:3: rank 1 calls all_reduce of 9 bytes in line 3, but ranks 0,2 call all_reduce of "
+        "8 bytes on communicator 'tp' in lines 2, 4");
   const std::string f32 = R"(, "comm": "tp", "dtype": "f32")",
                     bf16 = R"(, "comm": "tp", "dtype": "bf16")";
   CHECK(finding_of({call(0, 8, f32), call(1, 8, f32), call(2, 8, bf16)}) ==
-        "t.jsonl:4: rank 2 calls all_reduce of 8 bytes (bf16) in line 4, where ranks 0-1 call "
-        "all_reduce of 8 bytes (f32) of communicator 'tp' in lines 2, 3");
+        "t.jsonl:4: rank 2 calls all_reduce of 8 bytes (bf16) in line 4, but ranks 0-1 call "
+        "all_reduce of 8 bytes (f32) on communicator 'tp' in lines 2, 3");
   CHECK(finding_of({call(0, 8), call(1, 8, R"(, "comm": "tp")", "all_gather"), call(2, 8)}) ==
-        "t.jsonl:3: rank 1 calls all_gather of 8 bytes in line 3, where ranks 0,2 call all_reduce "
-        "of 8 bytes of communicator 'tp' in lines 2, 4");
+        "t.jsonl:3: rank 1 calls all_gather of 8 bytes in line 3, but ranks 0,2 call all_reduce of "
+        "8 bytes on communicator 'tp' in lines 2, 4");
 }
 
 TEST_CASE(
     "two calls the wrong way round are one finding; their numbers make equal ones different") {
-  CHECK(finding_of({call(0, 8), call(0, 16), call(1, 16), call(1, 8), call(2, 8), call(2, 16)}) ==
-        "t.jsonl:4: rank 1 calls all_reduce of 16 bytes in line 4 before all_reduce of 8 bytes in "
-        "line 5; ranks 0,2 call them the other way round in lines 2, 3, 6, 7 (communicator 'tp')");
+  CHECK(
+      finding_of({call(0, 8), call(0, 16), call(1, 16), call(1, 8), call(2, 8), call(2, 16)}) ==
+      "t.jsonl:4: rank 1 calls all_reduce of 16 bytes in line 4 before all_reduce of 8 bytes in "
+      "line 5; ranks 0,2 call them in the opposite order in lines 2, 3, 6, 7 (communicator 'tp')");
   auto numbered = [](int rank, int seq) {
     return call(rank, 8, fmt::format(R"(, "comm": "pair", "seq": {})", seq));
   };
   CHECK(finding_of({numbered(0, 1), numbered(0, 2), numbered(1, 2), numbered(1, 1)}) ==
         "t.jsonl:4: rank 1 calls all_reduce of 8 bytes (seq 2) in line 4 before all_reduce of 8 "
-        "bytes (seq 1) in line 5; rank 0 calls them the other way round in lines 2, 3 "
+        "bytes (seq 1) in line 5; rank 0 calls them in the opposite order in lines 2, 3 "
         "(communicator 'pair')");
   CHECK(findings_of({numbered(0, 1), numbered(0, 2), numbered(1, 1), numbered(1, 2)}).empty());
 }
 
 TEST_CASE("communicators have members: of the header, of the first line that says them, of all") {
   CHECK(finding_of({call(0, 8), call(1, 8), call(2, 8), call(3, 8)}) ==
-        "t.jsonl:5: all_reduce on rank 3 is of communicator 'tp', whose ranks are 0-2");
+        "t.jsonl:5: all_reduce on rank 3 uses communicator 'tp', which has ranks 0-2");
   CHECK(finding_of({R"({"op": "send", "rank": 0, "peer": 2, "bytes": 1, "comm": "pair"})",
                     R"({"op": "recv", "rank": 2, "peer": 0, "bytes": 1, "comm": "pair"})"}) ==
-        "t.jsonl:3: recv on rank 2 is of communicator 'pair', whose ranks are 0-1");
+        "t.jsonl:3: recv on rank 2 uses communicator 'pair', which has ranks 0-1");
   const std::string all = R"({"op": "collective", "kind": "all_gather", "bytes": 1, )";
   CHECK(finding_of({all + R"("ranks": "0-3", "comm": "new"})",
                     all + R"("ranks": "0-2", "comm": "new"})"}) ==
-        "t.jsonl:3: collective on ranks 0-2 is of communicator 'new', whose ranks are 0-3");
+        "t.jsonl:3: collective on ranks 0-2 uses communicator 'new', which has ranks 0-3");
   // Nobody says: all that use it.
   const std::string any = R"(, "comm": "any")";
   CHECK(findings_of({call(4, 8, any), call(6, 8, any)}).empty());
   CHECK(finding_of({call(4, 8, any), call(6, 8, any), call(5, 1, any)}) ==
-        "t.jsonl:4: rank 5 calls all_reduce of 1 bytes in line 4, where ranks 4,6 call all_reduce "
-        "of 8 bytes of communicator 'any' in lines 2, 3");
+        "t.jsonl:4: rank 5 calls all_reduce of 1 bytes in line 4, but ranks 4,6 call all_reduce of "
+        "8 bytes on communicator 'any' in lines 2, 3");
 }
 
 TEST_CASE("without a name a call is of its ranks' own communicator") {
@@ -162,10 +163,10 @@ TEST_CASE("without a name a call is of its ranks' own communicator") {
   CHECK(trace.findings.empty());
   CHECK(trace.operations[0].communicator == trace.operations[1].communicator);
   CHECK(finding_of({call(0, 8, of), call(3, 4, of)}) ==
-        "t.jsonl:3: rank 3 calls all_reduce of 4 bytes in line 3, where rank 0 calls all_reduce of "
-        "8 bytes of communicator [0,3] in line 2");
+        "t.jsonl:3: rank 3 calls all_reduce of 4 bytes in line 3, but rank 0 calls all_reduce of 8 "
+        "bytes on communicator [0,3] in line 2");
   CHECK(error_of({call(0, 8, "")}) ==
-        "t.jsonl:2: comm: expected comm or ranks beside rank, found neither");
+        "t.jsonl:2: comm: expected comm or ranks with rank, found neither");
 }
 
 TEST_CASE("what one line says for all stands among the calls of each") {
@@ -175,7 +176,7 @@ TEST_CASE("what one line says for all stands among the calls of each") {
   // Rank 2 comes to it before its call.
   CHECK(finding_of({call(0, 4), call(1, 4), whole, call(2, 4)}) ==
         "t.jsonl:4: rank 2 calls all_reduce of 8 bytes in line 4 before all_reduce of 4 bytes in "
-        "line 5; ranks 0-1 call them the other way round in lines 2, 3, 4 (communicator 'tp')");
+        "line 5; ranks 0-1 call them in the opposite order in lines 2, 3, 4 (communicator 'tp')");
 }
 
 TEST_CASE("what one call says of the transport holds for all; two words are a finding") {
@@ -209,10 +210,9 @@ TEST_CASE("messages meet within their communicator, and two of them are told tog
   CHECK(findings_of({end("send", 0, 1, tp), end("send", 0, 1, pair), end("recv", 1, 0, pair),
                      end("recv", 1, 0, tp)})
             .empty());
-  CHECK(
-      finding_of({end("send", 0, 1, tp), end("recv", 1, 0, pair)}) ==
-      "t.jsonl:2: send from rank 0 to rank 1 (tag 0) of communicator 'tp' never meets the recv of "
-      "communicator 'pair' in line 3");
+  CHECK(finding_of({end("send", 0, 1, tp), end("recv", 1, 0, pair)}) ==
+        "t.jsonl:2: send from rank 0 to rank 1 (tag 0) on communicator 'tp' never meets the recv "
+        "on communicator 'pair' in line 3");
   CHECK(finding_of({end("isend", 0, 1, R"(, "dtype": "f32")"),
                     end("irecv", 1, 0, R"(, "dtype": "i32")")}) ==
         "t.jsonl:2: send of f32 from rank 0 to rank 1 (tag 0) meets the recv of i32 in line 3");
@@ -257,25 +257,25 @@ TEST_CASE("fields of communicators, batches and calls are checked") {
   CHECK(error_of({batched("send", 0, 1, a), batched("recv", 0, 1, a), batched("send", 1, 0, a),
                   batched("recv", 1, 0, a)}) == "no error");
   CHECK(error_of({batched("send", 0, 1, a), batched("recv", 0, 1, ""), batched("send", 0, 1, a)}) ==
-        "t.jsonl:4: batch: expected the sends and recvs of 'a' on rank 0 one behind the other, "
-        "found others between them");
+        "t.jsonl:4: batch: expected the sends and recvs of 'a' on rank 0 one after another, found "
+        "others between them");
   CHECK(error_of({batched("send", 0, 1, a), R"({"op": "compute", "ranks": "0", "duration_ps": 1})",
                   batched("send", 0, 1, a)}) ==
-        "t.jsonl:4: batch: expected the sends and recvs of 'a' on rank 0 one behind the other, "
-        "found others between them");
+        "t.jsonl:4: batch: expected the sends and recvs of 'a' on rank 0 one after another, found "
+        "others between them");
   CHECK(error_of({batched("send", 0, 1, a), batched("send", 0, 1, a + R"(, "stream": 1)")}) ==
         "t.jsonl:3: batch: expected one stream and one communicator in 'a' on rank 0, found "
         "another");
   CHECK(error_of({call(0, 8, R"(, "comm": "tp", "batch": "a")")}) ==
-        "t.jsonl:2: batch: expected it of a send or a recv, found it elsewhere");
+        "t.jsonl:2: batch: expected it only for a send or a recv, found it elsewhere");
 }
 
 TEST_CASE("many lines are cut short") {
   std::vector<std::string> lines;
   for (int rank = 0; rank < 9; ++rank) lines.push_back(call(rank, 8, R"(, "ranks": "0-9")"));
   CHECK(finding_of(lines) ==
-        "t.jsonl:2: rank 9 never arrives at the all_reduce of 8 bytes of communicator [0-9]: ranks "
-        "0-8 wait for it in lines 2, 3, 4, 5, 6, 7, 8, 9, .. (9 in all)");
+        "t.jsonl:2: rank 9 never reaches the all_reduce of 8 bytes on communicator [0-9]: ranks "
+        "0-8 wait for it in lines 2, 3, 4, 5, 6, 7, 8, 9, .. (9 in total)");
   lines.erase(lines.begin());  // eight are not many
   lines.push_back(call(9, 8, R"(, "ranks": "0-9")"));
   lines.erase(lines.begin());
@@ -313,8 +313,8 @@ TEST_CASE("ends of two communicators meet in their order, and only where they ar
   };
   const std::string tp = R"(, "comm": "tp")", pair = R"(, "comm": "pair")";
   const std::string start =
-      "send from rank 0 to rank 1 (tag 0) of communicator 'tp' never meets "
-      "the recv of communicator 'pair' in line ";
+      "send from rank 0 to rank 1 (tag 0) on communicator 'tp' never meets the recv on "
+      "communicator 'pair' in line ";
   CHECK(findings_of({end("send", tp), end("send", tp), end("recv", pair), end("recv", pair)}) ==
         std::vector<std::string>{"t.jsonl:2: " + start + "4", "t.jsonl:3: " + start + "5"});
   CHECK(findings_of({end("send", tp), end("recv", pair, 16)}) ==
@@ -330,8 +330,8 @@ TEST_CASE("ends of two communicators meet in their order, and only where they ar
 TEST_CASE("calls by different algorithms do not meet, nor do those that name other ranks") {
   const std::string tree = R"(, "comm": "tp", "algorithm": "tree")";
   CHECK(finding_of({call(0, 8), call(1, 8, tree), call(2, 8)}) ==
-        "t.jsonl:3: rank 1 calls all_reduce of 8 bytes (tree) in line 3, where ranks 0,2 call "
-        "all_reduce of 8 bytes of communicator 'tp' in lines 2, 4");
+        "t.jsonl:3: rank 1 calls all_reduce of 8 bytes (tree) in line 3, but ranks 0,2 call "
+        "all_reduce of 8 bytes on communicator 'tp' in lines 2, 4");
   CHECK(finding_of({call(0, 8), call(1, 8, R"(, "comm": "tp", "ranks": "0-1")"), call(2, 8)}) ==
-        "t.jsonl:3: all_reduce on ranks 0-1 is of communicator 'tp', whose ranks are 0-2");
+        "t.jsonl:3: all_reduce on ranks 0-1 uses communicator 'tp', which has ranks 0-2");
 }

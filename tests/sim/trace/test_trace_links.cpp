@@ -141,9 +141,9 @@ TEST_CASE("Two ranks that both send first block, and on two streams do not") {
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].lines == std::vector<std::int64_t>{2, 3, 4, 5});
   CHECK(findings[0].what ==
-        "t.jsonl:2: operations wait for each other for ever: line 5 (recv on rank 1) stands behind "
-        "line 4 (send on rank 1) on stream 0, which meets line 3 (recv on rank 0), which stands "
-        "behind line 2 (send on rank 0) on stream 0, which meets line 5 (recv on rank 1)");
+        "t.jsonl:2: operations wait for each other forever: line 5 (recv on rank 1) is queued "
+        "after line 4 (send on rank 1) on stream 0, which meets line 3 (recv on rank 0), which is "
+        "queued after line 2 (send on rank 0) on stream 0, which meets line 5 (recv on rank 1)");
   CHECK(findings[0].ranks == ranks({0, 1}));
   CHECK(findings_of({end("send", 0, 1), end("recv", 0, 1, 10, 0, 1), end("send", 1, 0),
                      end("recv", 1, 0, 10, 0, 1)})

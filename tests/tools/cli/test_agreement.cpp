@@ -91,7 +91,7 @@ TEST_CASE(
 TEST_CASE("processes that come to different results stop, and both are named") {
   check_stopped(phase_of(3, [](int index) { return index == 1 ? "b" : "a"; }), 2,
                 {"the plan's digest: expected the same on all processes, found a on rank 0 and b "
-                 "on rank 1; have they the same reshard, options and input files?"});
+                 "on rank 1; do they have the same reshard, options and input files?"});
 }
 
 TEST_CASE("a process that fails while others wait ends all; alone, its exception passes") {

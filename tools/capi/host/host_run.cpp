@@ -82,7 +82,7 @@ std::vector<CallerShards> lent_to(const reshard_program& program, const reshard_
     return shards_of(&only, 1);
   }
   if (run.source != nullptr || run.destination != nullptr)
-    throw InputError("source, destination: expected NULL beside tensors");
+    throw InputError("source, destination: expected NULL with tensors");
   return shards_of(run.tensors, program.plan->tensors.size());
 }
 

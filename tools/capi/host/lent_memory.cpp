@@ -25,7 +25,7 @@ std::string name_of(const LentMemory& memory) {
 // Named in the order in which they are listed.
 [[noreturn]] void refuse_overlap(const LentMemory& a, const LentMemory& b) {
   const LentMemory &first = &a < &b ? a : b, &second = &a < &b ? b : a;
-  throw InputError(name_of(second) + ": expected memory apart from the " + name_of(first) +
+  throw InputError(name_of(second) + ": expected memory separate from the " + name_of(first) +
                    ", found an overlap");
 }
 

@@ -116,7 +116,7 @@ extern "C" int32_t reshard_execute_on_rings(const reshard_program* program, cons
     reshard_rings& over = given(rings, "rings");
     require_zero(with.reserved, "run.reserved");
     if (with.exchange != nullptr || with.context != nullptr)
-      throw InputError("run.exchange, run.context: expected NULL beside rings");
+      throw InputError("run.exchange, run.context: expected NULL with rings");
     for (Rank rank : handle.plan->ranks) over.place(to_int(rank));
     if (over.broken) throw BackendError("shared memory", "a run", "an earlier one failed", -1);
     RingTraffic traffic(over.rings, over.doorbells);

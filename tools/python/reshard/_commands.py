@@ -17,7 +17,7 @@ def command(*arguments: str) -> str:
     and ops.
 
     Raises InputError and the other errors with the program's message, and Findings, which carries
-    the report, if a check that was asked for did not hold.
+    the report, if a requested check did not hold.
     """
     return library.command([text_option("argument", word) for word in arguments])
 
@@ -34,7 +34,7 @@ def _words(options):
 
 def _value(name, value):
     if not isinstance(value, (str, int, float, os.PathLike)):
-        raise library.InputError(f"{name}: expected a text or a number, found {shown(value)}")
+        raise library.InputError(f"{name}: expected a string or a number, found {shown(value)}")
     return os.fsdecode(value) if isinstance(value, os.PathLike) else str(value)
 
 
@@ -46,7 +46,7 @@ def _asked(name, *arguments, **options):
 
 
 def _asked_of_files(name, files, **options):
-    """Runs a command on contents, given by the names that the report is to show: they are written
+    """Runs a command on contents, given by the names to show in the report: they are written
     to a folder with a random name, which is removed from texts."""
     import tempfile  # slow to import, seldom needed
 
@@ -74,7 +74,7 @@ def _json(name, value):
     try:
         return json.dumps(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise library.InputError(f"{name}: expected what JSON can hold: {error}") from None
+        raise library.InputError(f"{name}: expected a JSON value: {error}") from None
 
 
 def simulate(*request, data: str = "full", **options) -> Dict[str, Any]:
@@ -95,7 +95,7 @@ def bound(*request, **options) -> Dict[str, int]:
 
 def sweep(shape, mesh, dtype="f32", **options) -> Dict[str, Any]:
     """All pairs of placements of one tensor through each planner: `rows` and `summary`. mesh: one,
-    or a list of texts; placements="R,S(0)", planner, topology and the other options of `reshard
+    or a list of strings; placements="R,S(0)", planner, topology and the other options of `reshard
     sweep`.
     """
     several = isinstance(mesh, list) and all(isinstance(each, str) for each in mesh)
@@ -128,7 +128,7 @@ def replay(trace: Union[str, os.PathLike, Iterable[Dict[str, Any]]], **options) 
 
 
 def compare(a: Dict[str, Any], b: Dict[str, Any]) -> Dict[str, Any]:
-    """Compares two reports that the functions above returned, and returns what differs."""
+    """Compares two reports that the functions above returned, and returns the differences."""
     return _asked_of_files("compare", {"a": _json("a", a), "b": _json("b", b)})
 
 

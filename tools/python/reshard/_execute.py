@@ -60,7 +60,7 @@ def _transport_of(transport):
 
         return TorchTransport(None if hasattr(transport, "ProcessGroup") else transport)
     raise library.InputError(
-        "transport: expected torch.distributed, a process group, a communicator of mpi4py or an "
+        "transport: expected torch.distributed, a process group, an mpi4py communicator or an "
         f"object with exchange(sends, receives), found {type(transport).__name__}"
     )
 
@@ -89,7 +89,7 @@ def execute(plan, rank, source, destination, transport=None):
     if on_device(source) or on_device(destination):
         if not hasattr(carrier, "run_on_device"):
             raise library.InputError(
-                "transport: expected torch.distributed, as the arrays are a device's, found "
+                "transport: expected torch.distributed, as the arrays are on a device, found "
                 f"{type(transport).__name__}"
             )
         carrier.run_on_device(plan, rank, source, destination)

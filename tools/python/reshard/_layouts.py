@@ -75,7 +75,7 @@ class Mesh(_Value):
         ranks: Optional[Sequence[int]] = None,
     ):
         self.shape: Tuple[int, ...] = tuple(shape_of(shape))
-        self.names = None if names is None else _sequence("names", names, "names of axes")
+        self.names = None if names is None else _sequence("names", names, "axis names")
         self.ranks = None if ranks is None else _sequence("ranks", ranks, "ranks")
 
 
@@ -107,7 +107,7 @@ def shown(value, most=80) -> str:
 
 def text_option(name, value) -> str:
     if not isinstance(value, str):
-        raise InputError(f"{name}: expected a text, found {shown(value)}")
+        raise InputError(f"{name}: expected a string, found {shown(value)}")
     return value
 
 
@@ -129,7 +129,7 @@ def placement_text(placement, dims):
     except AttributeError as error:
         raise InputError(f"placement: {error}") from None
     raise InputError(
-        "placement: expected Shard, Replicate, Partial, _StridedShard or text, found "
+        "placement: expected Shard, Replicate, Partial, _StridedShard or a string, found "
         f"{shown(placement)}"
     )
 
@@ -167,7 +167,7 @@ def mesh_texts(mesh):
         return _axes_text(mesh.shape, mesh.names, mesh.ranks)
     if hasattr(mesh, "__index__"):
         mesh = (mesh,)
-    extents = _sequence("mesh", mesh, "a text, extents, a Mesh or a DeviceMesh")
+    extents = _sequence("mesh", mesh, "a string, extents, a Mesh or a DeviceMesh")
     if any(isinstance(extent, (list, tuple)) for extent in extents):
         return _nested_text(extents), None
     return _axes_text(extents, None, None)
@@ -178,7 +178,7 @@ def _axes_text(shape, names, ranks):
     if not names:
         text = "x".join(map(str, shape))
     elif len(names) != len(shape):
-        raise InputError(f"mesh: expected {len(shape)} names, one an axis, found {shown(names)}")
+        raise InputError(f"mesh: expected {len(shape)} names, one per axis, found {shown(names)}")
     else:
         text = ",".join(f"{_name(name)}={extent}" for name, extent in zip(names, shape))
     return text, None if ranks is None else ",".join(str(rank_number(rank)) for rank in ranks)
@@ -186,7 +186,7 @@ def _axes_text(shape, names, ranks):
 
 def _name(name):
     if not isinstance(name, str) or re.search(r"[,=\s]", name):
-        raise InputError(f"mesh: expected an axis's name without comma or =, found {shown(name)}")
+        raise InputError(f"mesh: expected an axis name without comma or =, found {shown(name)}")
     return name
 
 
@@ -227,7 +227,7 @@ _TORCH_DTYPES = {
 def dtype_text(dtype):
     """ "bf16" from a text, a torch dtype or a NumPy dtype."""
     if getattr(dtype, "byteorder", "=") == ">":
-        raise InputError(f"dtype: expected the byte order of this machine, found {shown(dtype)}")
+        raise InputError(f"dtype: expected this machine's byte order, found {shown(dtype)}")
     name = getattr(dtype, "name", dtype)
     if isinstance(dtype, type) and dtype.__module__ != "builtins":  # numpy.float32
         name = dtype.__name__

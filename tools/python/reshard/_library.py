@@ -30,7 +30,7 @@ class BackendError(ReshardError, RuntimeError):
 
 
 class Findings(ReshardError):
-    """A check that was asked for did not hold; `text` is the report nevertheless."""
+    """A requested check did not hold; `text` is the report nevertheless."""
 
     def __init__(self, message, text=""):
         super().__init__(message)
@@ -178,8 +178,8 @@ def _load():
         except OSError as error:
             refusals.append(str(error))
     raise ImportError(
-        "reshard: libreshard.so.0 is not there: install the wheel, or set RESHARD_LIBRARY to the "
-        f"one of a build ({'; '.join(refusals)})"
+        "reshard: libreshard.so.0 was not found: install the wheel, or set RESHARD_LIBRARY to "
+        f"that of a build ({'; '.join(refusals)})"
     )
 
 
@@ -265,17 +265,17 @@ def long_call(name, *arguments, keeps=None):
 
 
 def encoded(name, text):
-    """A text for the library; None stays None. Bytes of a file name that are not UTF-8 are
+    """A string for the library; None stays None. Bytes of a file name that are not UTF-8 are
     preserved."""
     if text is None:
         return None
     if "\0" in text:
-        raise InputError(f"{name}: expected a text without NUL, found {ascii(text)[:80]}")
+        raise InputError(f"{name}: expected a string without NUL, found {ascii(text)[:80]}")
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         raise InputError(
-            f"{name}: expected a text that UTF-8 has, found {ascii(text)[:80]}"
+            f"{name}: expected a string that UTF-8 can encode, found {ascii(text)[:80]}"
         ) from None
 
 

@@ -74,14 +74,14 @@ def execute_all(plan, sources, destinations):
     for value, name in ((sources, "sources"), (destinations, "destinations")):
         if not isinstance(value, (list, tuple)):
             raise library.InputError(
-                f"{name}: expected a list, one a rank, found {type(value).__name__}"
+                f"{name}: expected a list, one entry per rank, found {type(value).__name__}"
             )
     dtype = plan.dtype
     given = [memory_of(a, f"sources[{i}]", False, dtype) for i, a in enumerate(sources)]
     taken = [memory_of(a, f"destinations[{i}]", True, dtype) for i, a in enumerate(destinations)]
     if len(given) != len(taken):
         raise library.InputError(
-            f"destinations: expected {len(given)}, one a rank, found {len(taken)}"
+            f"destinations: expected {len(given)}, one per rank, found {len(taken)}"
         )
     shards = (library.Shards * max(len(given), 1))()
     for shard, source, destination in zip(shards, given, taken):
@@ -121,7 +121,7 @@ class LocalTensor:
             )
         if list(shards) != ranks:
             raise library.InputError(
-                f"shards: expected one of each of the ranks {_listed(ranks)}, found those of "
+                f"shards: expected one for each of the ranks {_listed(ranks)}, found those of "
                 f"{_listed(shards)}"
             )
         self.shards = shards
@@ -139,7 +139,8 @@ class LocalTensor:
                 )
             if _dtype_of(shard) != dtype:
                 raise library.InputError(
-                    f"shards: rank {rank}: expected {dtype}, as the first, found {_dtype_of(shard)}"
+                    f"shards: rank {rank}: expected {dtype}, like the first, found "
+                    f"{_dtype_of(shard)}"
                 )
 
     @classmethod

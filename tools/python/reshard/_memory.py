@@ -119,7 +119,7 @@ def _of_buffer(array, name, writable, dtype):
         # FORMAT is needed: without it the elements of any array would appear as bytes.
         buffer = _Buffer(array, _C_CONTIGUOUS | _FORMAT | (_WRITABLE if writable else 0))
     except (BufferError, ValueError) as error:
-        what = "contiguous memory that can be written" if writable else "contiguous memory"
+        what = "contiguous writable memory" if writable else "contiguous memory"
         raise InputError(
             f"{name}: expected {what}, found {type(array).__name__}: {error}"
         ) from None
@@ -138,7 +138,7 @@ def _require_format(name, format, size, dtype):
     if foreign or plain not in tuple(_FORMATS.get(dtype, "")) or size != _CODES[dtype][0][1] // 8:
         what = " in the other byte order" if foreign else ""
         raise InputError(
-            f"{name}: expected {dtype}, as the plan has, or bytes; found elements of {size} bytes, "
+            f"{name}: expected {dtype}, like the plan, or bytes; found elements of {size} bytes, "
             f"format '{format}'{what}"
         )
 
@@ -161,7 +161,7 @@ def _capsule_of(array, name):
         except TypeError:
             return array.__dlpack__()
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise InputError(f"{name}: expected memory by DLPack, found: {error}") from None
+        raise InputError(f"{name}: expected memory through DLPack, found: {error}") from None
 
 
 def _of_dlpack(array, name, writable, dtype):
@@ -171,14 +171,14 @@ def _of_dlpack(array, name, writable, dtype):
             _python.PyCapsule_GetPointer(capsule, b"dltensor_versioned")
         )
         if writable and versioned.flags & _READ_ONLY:
-            raise InputError(f"{name}: expected memory that can be written, found read-only")
+            raise InputError(f"{name}: expected writable memory, found read-only")
         tensor = versioned.tensor
     elif _python.PyCapsule_IsValid(capsule, b"dltensor"):
         tensor = _DLTensor.from_address(_python.PyCapsule_GetPointer(capsule, b"dltensor"))
     else:
-        raise InputError(f"{name}: expected a capsule of DLPack, found {type(capsule).__name__}")
+        raise InputError(f"{name}: expected a DLPack capsule, found {type(capsule).__name__}")
     if tensor.device_type not in HOST_DEVICES:
-        raise InputError(f"{name}: expected memory of the host, found a device's")
+        raise InputError(f"{name}: expected host memory, found device memory")
     elements = 1
     for dim in range(tensor.ndim):
         elements *= tensor.shape[dim]
@@ -187,7 +187,7 @@ def _of_dlpack(array, name, writable, dtype):
     found = (tensor.code, tensor.bits * tensor.lanes)
     if dtype is not None and found != (1, 8) and found not in _CODES[dtype]:
         kind = _KINDS.get(tensor.code, f"code {tensor.code}, ") + str(found[1])
-        raise InputError(f"{name}: expected {dtype}, as the plan has, or bytes; found {kind}")
+        raise InputError(f"{name}: expected {dtype}, like the plan, or bytes; found {kind}")
     size = elements * (tensor.bits * tensor.lanes // 8)
     return Memory((tensor.data or 0) + tensor.byte_offset, size, (capsule, array))
 

@@ -184,7 +184,7 @@ class _Channel:
         if theirs.item() == -1:
             raise InputError(f"dtensor: rank {peer} refused to redistribute its local tensor")
         raise InputError(
-            f"placements: rank {peer} redistributes by another plan than rank {self._rank}; "
+            f"placements: rank {peer} uses a different plan from rank {self._rank}; "
             "shape, dtype, meshes, placements and options must be equal on all ranks"
         )
 

@@ -107,6 +107,6 @@ class Lane:
 
     def _refusal(self):
         return InputError(
-            f"lane: two calls of {self.name} on one mesh at once, and no way to tell which belong "
-            "together on the ranks; give each a mesh of its own, or a lane=, equal on all ranks"
+            f"lane: two calls of {self.name} on one mesh at once, which cannot be matched across "
+            "ranks; give each its own mesh or a lane= that is equal on all ranks"
         )

@@ -31,7 +31,7 @@ class Move:
             )
         self.stored = stored(dtype, len(shape))
         if self.stored is None:
-            raise NotOurs(f"dtype: expected one that the library moves, found {dtype}")
+            raise NotOurs(f"dtype: expected one that the library can move, found {dtype}")
         if self.stored.pairs and any(_multiplies(each) for each in (*source, *target)):
             raise NotOurs(f"placements: expected sums of {dtype}, found {source} to {target}")
         self.dtype = dtype
@@ -59,7 +59,7 @@ class Move:
                 return
         self.plan = _plan.plan(*request, **options)
         if stored.only_moves and self.plan.adds:
-            raise NotOurs(f"dtype: expected one that the library adds, found {self.dtype}")
+            raise NotOurs(f"dtype: expected one that the library can add, found {self.dtype}")
 
     def shards(self, rank):
         """Shapes of the local tensors before and after; None where the rank has none."""
@@ -126,8 +126,9 @@ def _transport(meshes, lane):
     thread = lane.partition(", backward")[0]
     if dist.get_backend(group) != "fake" and _threads.setdefault(group, thread) != thread:
         raise InputError(
-            f"lane: {_threads[group]} redistributes over this process group, which keeps apart no "
-            f"messages of {thread}; call from one thread, or on meshes of one axis, one a thread"
+            f"lane: {_threads[group]} redistributes over this process group, which cannot "
+            f"separate the messages of {thread}; call from one thread, or on meshes of one axis, "
+            "one per thread"
         )
     return TorchTransport(group if alone else None, groups)
 

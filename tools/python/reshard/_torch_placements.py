@@ -50,7 +50,7 @@ def _placement(found):
     strided, factor, dim, order, op = found.groups()
     if order is not None:
         raise InputError(
-            f"placements: expected torch's, which have no order of axes, found '{found[0]}'"
+            f"placements: expected torch's, without an order of axes, found '{found[0]}'"
         )
     if strided is not None:
         return _StridedShard(int(strided), split_factor=int(factor))

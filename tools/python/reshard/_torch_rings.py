@@ -120,7 +120,7 @@ class Rings:
     def _require(self, rank, waited_ms):
         if waited_ms > self._limit_ms:
             raise library.BackendError(
-                f"shared memory: nothing came from rank {rank} in {waited_ms / 1000:.0f} s"
+                f"shared memory: nothing received from rank {rank} in {waited_ms / 1000:.0f} s"
             )
         if rank in self._ended:  # and anything that it wrote has been looked for since then
             raise library.BackendError(f"shared memory: the process of rank {rank} ended")

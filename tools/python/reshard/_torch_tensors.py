@@ -77,12 +77,12 @@ def misfit(local, expected, dtype):
     """Why the plan cannot run on it, or None."""
     if local.shape != expected:
         return (
-            f"dtensor: expected a local tensor of the shape {list(expected)}, as its shape, mesh "
-            f"and placements say, found {list(local.shape)}"
+            f"dtensor: expected a local tensor of shape {list(expected)}, given its shape, mesh "
+            f"and placements, found {list(local.shape)}"
         )
     if local.dtype != dtype:
-        return f"dtensor: expected a local tensor of its own {dtype}, found {local.dtype}"
+        return f"dtensor: expected a local tensor of its dtype {dtype}, found {local.dtype}"
     if local.layout != torch.strided:
-        return f"dtensor: expected a dense local tensor, found one of the layout {local.layout}"
+        return f"dtensor: expected a dense local tensor, found one with the layout {local.layout}"
     return None
 

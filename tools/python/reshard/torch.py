@@ -55,7 +55,7 @@ def redistribute(dtensor, placements, device_mesh=None, *, lane=None, **options)
     if not isinstance(device_mesh, (DeviceMesh, type(None))):
         raise InputError(f"device_mesh: expected a DeviceMesh, found {type(device_mesh).__name__}")
     if lane is not None and not isinstance(lane, str):
-        raise InputError(f"lane: expected a text, equal on all ranks, found {lane!r}")
+        raise InputError(f"lane: expected a string, equal on all ranks, found {lane!r}")
     if _in_torch_compile():
         return _uncompiled(_ours)(dtensor, placements, device_mesh, lane, options)
     return _ours(dtensor, placements, device_mesh, lane, options)
@@ -130,7 +130,7 @@ def _prepare(dtensor, device_mesh, placements, asked):
         found = _prepared.get(key)
     except TypeError:  # from lists within lists, which are not placements
         placements_of(placements, dtensor.ndim, dtensor.device_mesh.ndim)
-        raise InputError("options: expected values with a hash, such as texts") from None
+        raise InputError("options: expected hashable values, such as strings") from None
     if found is None:
         found = _newly_prepared(dtensor, device_mesh or dtensor.device_mesh, placements, asked)
         if len(_prepared) >= _MOST_PREPARED:
@@ -161,7 +161,7 @@ def _move(dtensor, mesh, target, dtype, options):
     spec = dtensor._spec
     order = getattr(spec, "shard_order", None)
     if order and order != spec.compute_default_shard_order(spec.placements):
-        raise NotOurs(f"dtensor: expected shards in the order of axes, found the order {order}")
+        raise NotOurs(f"dtensor: expected shards in the order of the axes, found the order {order}")
     return move_of(
         tuple(dtensor.shape),
         dtype,

@@ -32,6 +32,37 @@ struct PlanOptions {
   std::string emit = "report";
 };
 
+// What --emit prints in place of the report: a row for each program that reads plans.
+struct Emitted {
+  std::string text;
+  std::string hint = {};  // for standard error
+};
+struct EmitRow {
+  const char* name;
+  Emitted (*emit)(const Plan&);
+};
+
+Emitted emit_matrix(const Plan& plan) {
+  AlltoallvMatrix matrix = alltoallv_matrix(plan);
+  std::int64_t size_bytes = (matrix.size_bytes + 15) / 16 * 16;
+  // -a 3 reports the slowest rank's time.
+  return {matrix.text, fmt::format("reshard: with this in traffic.txt: "
+                                   "NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
+                                   "mpirun -np {0} alltoallv_perf -b {1} -e {1} -a 3\n",
+                                   to_int(plan.ranks.back()) + 1, size_bytes)};
+}
+
+constexpr EmitRow kEmits[] = {
+    {"plan", [](const Plan& plan) { return Emitted{to_text(plan)}; }},
+    {"alltoallv-matrix", emit_matrix},
+};
+
+std::vector<std::string> emit_names() {
+  std::vector<std::string> names{"report"};
+  for (const EmitRow& row : kEmits) names.emplace_back(row.name);
+  return names;
+}
+
 void write_page(OutputFiles& written, const std::string& file, std::string_view kind,
                 const sim::RunReport& report, sim::Study& study) {
   written.write(file, "--html",
@@ -61,25 +92,13 @@ void run_plan(const PlanOptions& options) {
   Progress progress;
   wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
   sim::Job job = job_of(subject, options.machine, wanted);
-  const Plan& plan = job.plan();
-  if (options.emit == "plan") {
+  for (const EmitRow& row : kEmits) {
+    if (options.emit != row.name) continue;
     progress.stage("writing");
-    std::string plan_text = to_text(plan);
+    Emitted emitted = row.emit(job.plan());
     progress.clear();
-    print(plan_text);
-    return;
-  }
-  if (options.emit == "alltoallv-matrix") {
-    AlltoallvMatrix matrix = alltoallv_matrix(plan);
-    progress.clear();
-    std::int64_t size_bytes = (matrix.size_bytes + 15) / 16 * 16;
-    // -a 3 reports the slowest rank's time.
-    std::string hint = fmt::format(
-        "reshard: with this output in traffic.txt: NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
-        "mpirun -np {0} alltoallv_perf -b {1} -e {1} -a 3\n",
-        to_int(plan.ranks.back()) + 1, size_bytes);
-    std::fputs(hint.c_str(), stderr);
-    print(matrix.text);
+    std::fputs(emitted.hint.c_str(), stderr);
+    print(emitted.text);
     return;
   }
 
@@ -170,7 +189,7 @@ void add_plan_command(CLI::App& app) {
   OptionGroup output(command, "Output");
   output.add_flag("--explain", options->explain,
                   "explain each step, and list the known PyTorch defects that affect the request");
-  output.add_choice("--emit", "WHAT", options->emit, {"report", "plan", "alltoallv-matrix"},
+  output.add_choice("--emit", "WHAT", options->emit, emit_names(),
                     "report; plan: the plan's text, as read by --plan; or alltoallv-matrix: bytes "
                     "between ranks, for nccl-tests");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `reshard topo`: machines by name and from files. `list` lists the names, `show` describes one,
 // `convert` writes it in another format, and `check` looks for implausible figures.
+#include <algorithm>
 #include <memory>
 #include <string_view>
 
@@ -75,6 +76,28 @@ void run_show(const TopoOptions& options) {
   written.commit();
 }
 
+// The formats of `convert`, one row each.
+struct FormRow {
+  const char* name;
+  std::string (*write)(const TopologyDescription& description, const Topology& topology);
+};
+constexpr FormRow kForms[] = {
+    {"text",
+     [](const TopologyDescription& description, const Topology&) { return text_of(description); }},
+    {"nccl-xml",
+     [](const TopologyDescription& description, const Topology& topology) {
+       return sim::to_nccl_xml(description, sim::nccl::gpus_of(topology).compute_capability);
+     }},
+    {"dot", [](const TopologyDescription& description,
+               const Topology&) { return sim::to_dot(description); }},
+};
+
+std::vector<std::string> form_names() {
+  std::vector<std::string> names;
+  for (const FormRow& row : kForms) names.emplace_back(row.name);
+  return names;
+}
+
 void run_convert(const TopoOptions& options) {
   require_files({{options.output_file, "--output"}}, {{sim::file_of(options.name), "IN"}});
   sim::NamedTopology named = sim::find_description(options.name);
@@ -84,11 +107,9 @@ void run_convert(const TopoOptions& options) {
     description.nodes = static_cast<std::int32_t>(*named.count);
   else if (named.count)
     description.devices = static_cast<std::int32_t>(*named.count);
-  std::string text =
-      options.to == "nccl-xml"
-          ? sim::to_nccl_xml(description, sim::nccl::gpus_of(topology).compute_capability)
-      : options.to == "dot" ? sim::to_dot(description)
-                            : text_of(description);
+  const FormRow& form =
+      *std::ranges::find_if(kForms, [&](const FormRow& row) { return options.to == row.name; });
+  std::string text = form.write(description, topology);
   OutputFiles written;
   written.write(options.output_file, "--output", [&](std::ostream& out) { out << text; });
   written.commit();
@@ -160,7 +181,7 @@ void add_convert(CLI::App& topo) {
                   [options] { run_convert(*options); });
   add_name(convert, "IN", *options);
   OptionGroup group(convert, "Output");
-  group.add_choice("--to", "FORMAT", options->to, {"text", "nccl-xml", "dot"},
+  group.add_choice("--to", "FORMAT", options->to, form_names(),
                    "text: a topology file; nccl-xml: for NCCL_TOPO_FILE; dot: for Graphviz");
   group.add_file("--output", options->output_file,
                  "write to FILE ('-', the default: to standard output)");

@@ -55,16 +55,15 @@ def struct(name, *fields):
     return type(name, (_Struct,), {"_fields_": [("struct_size", c.c_uint32), *fields]})
 
 
-def _each(kind, *names):
-    return [(name, kind) for name in names]
+def each(kind, names):
+    """Fields of one kind."""
+    return [(name, kind) for name in names.split()]
 
 
 RequestTexts = struct(
     "RequestTexts",
     ("reserved", c.c_uint32),
-    *_each(
-        c.c_char_p, "mesh", "ranks", "to_mesh", "to_ranks", "shape", "dtype", "source", "target"
-    ),
+    *each(c.c_char_p, "mesh ranks to_mesh to_ranks shape dtype source target"),
 )
 PlanOptions = struct(
     "PlanOptions",
@@ -74,42 +73,27 @@ PlanOptions = struct(
 )
 PlanFacts = struct(
     "PlanFacts",
-    *_each(c.c_int32, "rank_count", "buffer_count", "step_count", "dims", "element_bytes"),
-    *_each(
-        c.c_int64,
-        "peak_bytes_max",
-        "received_bytes_max",
-        "received_bytes_total",
-        "padding_bytes_total",
-    ),
-    *_each(c.c_int32, "tensor_count", "reserved"),
+    *each(c.c_int32, "rank_count buffer_count step_count dims element_bytes"),
+    *each(c.c_int64, "peak_bytes_max received_bytes_max received_bytes_total padding_bytes_total"),
+    *each(c.c_int32, "tensor_count reserved"),
 )
 RankBytes = struct(
     "RankBytes",
     ("reserved", c.c_uint32),
-    *_each(c.c_int64, "source_bytes", "destination_bytes", "peak_bytes", "received_bytes"),
+    *each(c.c_int64, "source_bytes destination_bytes peak_bytes received_bytes"),
 )
 Times = struct(
     "Times",
     ("reserved", c.c_uint32),
-    *_each(
-        c.c_int64,
-        "time_ps",
-        "bound_ps",
-        "cut_ps",
-        "volume_ps",
-        "latency_ps",
-        "price_ps",
-        "holder_ps",
-    ),
+    *each(c.c_int64, "time_ps bound_ps cut_ps volume_ps latency_ps price_ps holder_ps"),
 )
-_Dims = c.c_int64 * MAX_DIMS
+Dims = c.c_int64 * MAX_DIMS
 Buffer = struct(
     "Buffer",
     ("exists", c.c_int32),
-    *_each(c.c_int64, "bytes", "arena_offset"),
-    ("shape", _Dims),
-    *_each(c.c_int32, "tensor", "element_bytes"),
+    *each(c.c_int64, "bytes arena_offset"),
+    ("shape", Dims),
+    *each(c.c_int32, "tensor element_bytes"),
 )
 Shards = struct(
     "Shards",
@@ -122,7 +106,7 @@ Shards = struct(
 
 
 class Transfer(c.Structure):
-    _fields_ = [*_each(c.c_int32, "peer", "tag"), ("data", c.c_void_p), ("bytes", c.c_int64)]
+    _fields_ = [*each(c.c_int32, "peer tag"), ("data", c.c_void_p), ("bytes", c.c_int64)]
 
 
 _Transfers = c.POINTER(Transfer)
@@ -151,7 +135,7 @@ RingsOptions = struct(
     "RingsOptions",
     ("place", c.c_int32),
     ("ranks", c.POINTER(c.c_int32)),
-    *_each(c.c_int32, "rank_count", "reserved"),
+    *each(c.c_int32, "rank_count reserved"),
     ("memory", c.c_void_p),
     ("memory_bytes", c.c_int64),
     ("waiting", Waiting),

@@ -19,39 +19,34 @@ _KINDS = (
 )
 _OPS = {0: "sum", 2: "min", 3: "max", 4: "product", 5: "band", 6: "bor", 7: "bxor"}
 
-_Dims = c.c_int64 * library.MAX_DIMS
-
-
-def _names(kind, text):
-    return [(name, kind) for name in text.split()]
 
 
 _Operation = library.struct(
     "Operation",
-    *_names(c.c_int32, "kind step part_count after_count reduce_op"),
+    *library.each(c.c_int32, "kind step part_count after_count reduce_op"),
     ("divisor", c.c_int64),
-    *_names(c.POINTER(c.c_int32), "after group"),
-    *_names(c.c_int32, "group_size member input output"),
-    *_names(c.c_int64, "input_bytes output_bytes"),
-    *_names(c.c_int32, "input_dim output_dim"),
-    *_names(_Dims, "input_offset input_extents output_offset output_extents"),
+    *library.each(c.POINTER(c.c_int32), "after group"),
+    *library.each(c.c_int32, "group_size member input output"),
+    *library.each(c.c_int64, "input_bytes output_bytes"),
+    *library.each(c.c_int32, "input_dim output_dim"),
+    *library.each(library.Dims, "input_offset input_extents output_offset output_extents"),
 )
 _Message = library.struct(
-    "Message", *_names(c.c_int32, "receives peer move_count"), ("bytes", c.c_int64)
+    "Message", *library.each(c.c_int32, "receives peer move_count"), ("bytes", c.c_int64)
 )
 _Move = library.struct(
     "Move",
-    *_names(c.c_int32, "source destination reserved"),
-    *_names(_Dims, "source_offset destination_offset extents"),
+    *library.each(c.c_int32, "source destination reserved"),
+    *library.each(library.Dims, "source_offset destination_offset extents"),
 )
 _Box = library.struct(
     "Box",
-    *_names(c.c_int32, "buffer operand_count reserved"),
-    *_names(_Dims, "offset extents"),
+    *library.each(c.c_int32, "buffer operand_count reserved"),
+    *library.each(library.Dims, "offset extents"),
 )
 _Facts = library.struct(
     "ProgramFacts",
-    *_names(c.c_int32, "rank operation_count buffer_count dims element_bytes"),
+    *library.each(c.c_int32, "rank operation_count buffer_count dims element_bytes"),
     ("arena_bytes", c.c_int64),
 )
 

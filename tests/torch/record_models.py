@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records every model of tools/traces/torch_models into traces/torch, with PyTorch's choices, and
-the collectives that it ran into traces/torch/expected_counts.json; with --check, compares instead
-(exit code 1 if they differ). Needs PyTorch 2.15.
+"""Records every model of tests/torch/models into traces/torch, with PyTorch's choices, and the
+collectives that it ran into traces/torch/expected_counts.json; with --check, compares instead (exit
+code 1 if they differ). Needs PyTorch 2.15.
 
-Usage: python3 tools/traces/record_models.py [--check] [NAME...]
+Usage: python3 tests/torch/record_models.py [--check] [NAME...]
 """
 
 import json
@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 
-TOOLS = pathlib.Path(__file__).resolve().parent
-TRACES = TOOLS.parent.parent / "traces" / "torch"
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+TRACES = ROOT / "traces" / "torch"
 KINDS = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]
 
 # Trace: script and its arguments.
@@ -54,9 +55,9 @@ def record(name, folder):
     """The trace, and its counts of the kinds of collectives that traces have."""
     script, *arguments = MODELS[name]
     trace, counts = folder / f"{name}.jsonl", folder / "counts.json"
-    command = [sys.executable, "-W", "ignore", "-B", str(TOOLS / "record_torch.py"), "--expect"]
-    command += ["--counts", str(counts), "--output", str(trace)]
-    command += [str(TOOLS / "torch_models" / script), *arguments]
+    command = [sys.executable, "-W", "ignore", "-B", str(ROOT / "tools/traces/record_torch.py")]
+    command += ["--expect", "--counts", str(counts), "--output", str(trace)]
+    command += [str(HERE / "models" / script), *arguments]
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode != 0:
         sys.exit(f"{name}: {run.stderr}")

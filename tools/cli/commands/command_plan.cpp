@@ -46,7 +46,7 @@ Emitted emit_matrix(const Plan& plan) {
   AlltoallvMatrix matrix = alltoallv_matrix(plan);
   std::int64_t size_bytes = (matrix.size_bytes + 15) / 16 * 16;
   // -a 3 reports the slowest rank's time.
-  return {matrix.text, fmt::format("reshard: with this in traffic.txt: "
+  return {matrix.text, fmt::format("reshard: with this output in traffic.txt: "
                                    "NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
                                    "mpirun -np {0} alltoallv_perf -b {1} -e {1} -a 3\n",
                                    to_int(plan.ranks.back()) + 1, size_bytes)};

@@ -40,11 +40,11 @@ std::string_view head_of(std::string_view text) {
 }
 
 // What a process reports: its plan's digest ("-" if it has no plan), and its trouble after a space.
-struct Said {
+struct Statement {
   std::string digest, trouble;
 };
 
-Said said_by(std::span<const std::byte> bytes) {
+Statement statement_of(std::span<const std::byte> bytes) {
   std::string text = text_of(bytes);
   std::size_t space = text.find(' ');
   RESHARD_CHECK(space != std::string::npos, "a process that sends no digest of its plan");
@@ -53,9 +53,9 @@ Said said_by(std::span<const std::byte> bytes) {
 
 // At the root: finds the first process whose plan is not the root's, and returns all processes that
 // have that same plan.
-std::vector<Rank> strangers(const std::vector<Said>& all) {
-  auto is_other = [&](const Said& said) {
-    return said.digest != "-" && said.digest != all.front().digest;
+std::vector<Rank> differing_ranks(const std::vector<Statement>& all) {
+  auto is_other = [&](const Statement& statement) {
+    return statement.digest != "-" && statement.digest != all.front().digest;
   };
   std::vector<Rank> out;
   auto first = std::find_if(all.begin(), all.end(), is_other);
@@ -88,17 +88,18 @@ void agree_on_plan(Processes& processes, const Plan* plan, const std::string& tr
   }
   std::string text = plan == nullptr ? "" : to_text(*plan);
   std::string mine = fmt::format("{} {}", plan == nullptr ? "-" : digest_of(text).hex(), trouble);
-  std::vector<Said> all;
+  std::vector<Statement> all;
   for (const std::vector<std::byte>& bytes : processes.gather(bytes_of(mine)))
-    all.push_back(said_by(bytes));
+    all.push_back(statement_of(bytes));
   // The root's verdict: empty if all agree, '!' and a trouble, or the index of the process that
   // must send its plan.
   std::string verdict;
   std::vector<Rank> who;
   if (processes.is_root()) {
-    auto troubled = std::find_if(all.begin(), all.end(),
-                                 [](const Said& said) { return !said.trouble.empty(); });
-    if (all.front().digest != "-") who = strangers(all);
+    auto troubled = std::find_if(all.begin(), all.end(), [](const Statement& statement) {
+      return !statement.trouble.empty();
+    });
+    if (all.front().digest != "-") who = differing_ranks(all);
     if (!who.empty())
       verdict = std::to_string(to_int(who.front()));
     else if (troubled != all.end())

@@ -114,7 +114,7 @@ class Star : public Meeting {
   struct Peer {
     std::int32_t rank;
     Socket socket = {};
-    bool said_goodbye = false;
+    bool has_left = false;
   };
 
   // Accepts the process at the other end, or refuses it.
@@ -194,7 +194,7 @@ bool Star::join(Socket connection, Deadline deadline, std::string& trouble) {
 
 bool Star::arrived(std::size_t p, milliseconds patience) {
   Peer& peer = peers_[p];
-  if (peer.said_goodbye) return false;
+  if (peer.has_left) return false;
   Header header;
   Delivery got = peer.socket.peek(bytes_of(header), patience);
   if (got == Delivery::TimedOut) return false;
@@ -204,7 +204,7 @@ bool Star::arrived(std::size_t p, milliseconds patience) {
   if (header.kind == Kind::Data) return true;
   peer.socket.receive(bytes_of(header), in(kGoodbyeTime));
   if (header.kind == Kind::GivenUp) fail(receive_reason(peer.socket, header));
-  peer.said_goodbye = true;
+  peer.has_left = true;
   return false;
 }
 
@@ -223,7 +223,7 @@ std::vector<std::byte> Star::receive(std::size_t p) {
   Peer& peer = peers_[p];
   while (!arrived(p, kSlice)) {  // in slices, so that failures of other ranks are noticed
     check();
-    if (peer.said_goodbye) fail(fmt::format("rank {} has left", peer.rank));
+    if (peer.has_left) fail(fmt::format("rank {} has left", peer.rank));
     if (Clock::now() > deadline)
       fail(fmt::format("nothing received from rank {} within {}", peer.rank, limit_));
   }
@@ -277,12 +277,12 @@ class AddressFile {
  private:
   // The temporary file has a fresh name, so that no other user's link is followed.
   bool put(const std::string& text) const {
-    std::string beside = path_ + ".XXXXXX";
-    int file = ::mkostemp(beside.data(), O_CLOEXEC);
+    std::string temporary = path_ + ".XXXXXX";
+    int file = ::mkostemp(temporary.data(), O_CLOEXEC);
     if (file < 0) return false;
     bool done = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    done = ::close(file) == 0 && done && std::rename(beside.c_str(), path_.c_str()) == 0;
-    if (!done) std::remove(beside.c_str());
+    done = ::close(file) == 0 && done && std::rename(temporary.c_str(), path_.c_str()) == 0;
+    if (!done) std::remove(temporary.c_str());
     return done;
   }
 

@@ -26,7 +26,7 @@ void fail_check(const char* condition, const char* file, int line, const std::st
   throw CheckFailure(fmt::format("check `{}` failed at {}:{}: {}", condition, name, line, detail));
 }
 
-std::string_view behind_mark(std::string_view text) {
+std::string_view after_byte_order_mark(std::string_view text) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";
   if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   return text;

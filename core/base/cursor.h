@@ -57,7 +57,7 @@ class Cursor {
 };
 
 // `text` without the UTF-8 byte order mark that some editors write first.
-std::string_view behind_mark(std::string_view text);
+std::string_view after_byte_order_mark(std::string_view text);
 
 // Removes the next line from `text` and returns it without its line end ("\n" or "\r\n").
 std::string_view take_line(std::string_view& text);

@@ -148,7 +148,7 @@ const FileKind* binary_kind(std::string_view text) {
 }  // namespace
 
 const FileKind* file_kind(std::string_view whole) {
-  std::string_view text = behind_mark(whole.substr(0, kLookedAt));
+  std::string_view text = after_byte_order_mark(whole.substr(0, kLookedAt));
   if (const FileKind* kind = found_in(text, kBinary)) return kind;
   std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return &kEmpty;
@@ -171,7 +171,7 @@ const FileKind* file_kind(std::string_view whole) {
 
 std::string file_look(std::string_view text) {
   if (const FileKind* kind = file_kind(text)) return "what looks like " + std::string(kind->what);
-  std::string_view rest = behind_mark(text);
+  std::string_view rest = after_byte_order_mark(text);
   std::string_view line = take_line(rest);
   return quoted(line, 60);
 }

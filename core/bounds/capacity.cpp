@@ -122,8 +122,8 @@ ClassCounts without(const ClassCounts& all, const ClassCounts& part) {
   return out;
 }
 
-constexpr std::int32_t kHere = 0, kElsewhere = 1;  // places
-constexpr std::int32_t kInside = 0, kBeside = 1;   // sides
+constexpr std::int32_t kHere = 0, kElsewhere = 1;   // places
+constexpr std::int32_t kInside = 0, kSameNode = 1;  // sides
 
 // `ranks` on the job's other nodes. The one rule between nodes does not depend on the class.
 End far_end(std::int64_t ranks, std::size_t nodes_of_job) {
@@ -132,16 +132,16 @@ End far_end(std::int64_t ranks, std::size_t nodes_of_job) {
 
 // The routes into A from B and R, or the reverse.
 Passage passage_around(const Topology& topology, const ClassCounts& inside,
-                       const ClassCounts& beside, const End& elsewhere, bool outwards) {
+                       const ClassCounts& others, const End& elsewhere, bool outwards) {
   Entrance entrance(topology);
   auto add = [&](std::int32_t rule, const End& from, const End& to) {
     outwards ? entrance.add(rule, to, from) : entrance.add(rule, from, to);
   };
   for (auto [mine, my_count] : inside) {
     End in{kHere, kInside, mine, my_count, 1};
-    for (auto [other, other_count] : beside)
+    for (auto [other, other_count] : others)
       add(outwards ? rule_within(topology, mine, other) : rule_within(topology, other, mine),
-          End{kHere, kBeside, other, other_count, 1}, in);
+          End{kHere, kSameNode, other, other_count, 1}, in);
     if (elsewhere.ranks > 0) add(topology.node().rule_between, elsewhere, in);
   }
   return entrance.passage();
@@ -245,10 +245,10 @@ std::pair<Passage, Passage> JobCapacities::into(std::int32_t node,
   ClassCounts inside = classes_of(topology_, members);
   auto [entry, is_new] = known_.try_emplace({here, inside});
   if (is_new) {
-    ClassCounts beside = without(here, inside);
+    ClassCounts others = without(here, inside);
     End far = far_end(elsewhere(here), by_node_.size());
-    entry->second = {passage_around(topology_, inside, beside, far, false),
-                     passage_around(topology_, inside, beside, far, true)};
+    entry->second = {passage_around(topology_, inside, others, far, false),
+                     passage_around(topology_, inside, others, far, true)};
   }
   return entry->second;
 }
@@ -263,14 +263,14 @@ Passage JobCapacities::from_elsewhere(std::int64_t senders, const std::vector<Ra
   return entry->second;
 }
 
-JobCapacities::Ways JobCapacities::ways_into(std::int32_t node,
-                                             const std::vector<Rank>& members) const {
+JobCapacities::NodePassages JobCapacities::passages_into(std::int32_t node,
+                                                         const std::vector<Rank>& members) const {
   const ClassCounts& here = by_node_.at(node);
-  ClassCounts inside = classes_of(topology_, members), beside = without(here, inside);
+  ClassCounts inside = classes_of(topology_, members), others = without(here, inside);
   End far = far_end(elsewhere(here), by_node_.size());
   return {passage_around(topology_, inside, {}, far, false),
-          passage_around(topology_, inside, beside, End{}, false),
-          passage_around(topology_, beside, {}, far, false)};
+          passage_around(topology_, inside, others, End{}, false),
+          passage_around(topology_, others, {}, far, false)};
 }
 
 LevelPassages JobCapacities::of_level(const std::vector<std::int32_t>& set_of,
@@ -320,8 +320,8 @@ Passage JobCapacities::of_scope(std::int32_t node, const ScopeParts& parts) {
 
   Entrance entrance(topology_);
   const ClassCounts* sides[] = {&parts.others, &parts.senders, &parts.idle_senders};
-  ClassCounts beside = here;
-  for (const ClassCounts* side : sides) beside = without(beside, *side);
+  ClassCounts others = here;
+  for (const ClassCounts* side : sides) others = without(others, *side);
   End far = far_end(elsewhere(here), by_node_.size());
   for (std::int32_t to = 0; to < 3; ++to)
     for (auto [to_class, to_count] : *sides[to]) {
@@ -332,7 +332,7 @@ Passage JobCapacities::of_scope(std::int32_t node, const ScopeParts& parts) {
             entrance.add(rule_within(topology_, from_class, to_class),
                          {kHere, from, from_class, from_count, 1}, receiver);
       if (to == 2) continue;
-      for (auto [from_class, from_count] : beside)
+      for (auto [from_class, from_count] : others)
         entrance.add(rule_within(topology_, from_class, to_class),
                      {kHere, 3, from_class, from_count, 1}, receiver);
       if (far.ranks > 0) entrance.add(topology_.node().rule_between, far, receiver);

@@ -102,10 +102,10 @@ class JobCapacities {
 
   // The routes into `members`, all on `node`, from other nodes; those from the node's other ranks;
   // and those into the node's other ranks from other nodes.
-  struct Ways {
-    Passage straight, beside, gate;
+  struct NodePassages {
+    Passage direct, within, gate;
   };
-  Ways ways_into(std::int32_t node, const std::vector<Rank>& members) const;
+  NodePassages passages_into(std::int32_t node, const std::vector<Rank>& members) const;
   // The routes from `senders` ranks on other nodes into `members`, all on one node.
   Passage from_elsewhere(std::int64_t senders, const std::vector<Rank>& members);
 

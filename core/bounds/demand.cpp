@@ -61,7 +61,7 @@ class RequestCount {
   }
 
   void run() {
-    bool by_owner = !folds_ && !latency_.of_job().alike_within();
+    bool by_owner = !folds_ && !latency_.of_job().uniform_within();
     for_each_atom(request_, holders_, needers_,
                   [&](std::size_t holders, std::size_t needers, std::int64_t elements) {
                     std::int64_t by_rank = levels_.front().add(holders, needers, elements);

@@ -43,13 +43,13 @@ bool can_enter(std::span<const Int128> by_needers, const NodeEntrance& by, std::
 
 }  // namespace
 
-std::int64_t entry_bound_ps(Int128 bytes, const EntryWays& ways) {
+std::int64_t entry_bound_ps(Int128 bytes, const EntryPassages& passages) {
   // Bytes that can have come directly before the first relayed one arrives, rounded up, which keeps
   // the bound valid.
-  Int128 early = ceil_div(ways.straight.bytes_per_s * ways.inside_ps, Int128{kPsPerSecond});
-  if (bytes <= early) return ways.straight.least_ps(bytes);
-  Passage both{ways.straight.bytes_per_s + ways.relayed_bytes_per_s,
-               ways.straight.latency_ps + ways.inside_ps};
+  Int128 early = ceil_div(passages.direct.bytes_per_s * passages.inside_ps, Int128{kPsPerSecond});
+  if (bytes <= early) return passages.direct.least_ps(bytes);
+  Passage both{passages.direct.bytes_per_s + passages.relayed_bytes_per_s,
+               passages.direct.latency_ps + passages.inside_ps};
   return both.least_ps(bytes - early);
 }
 
@@ -70,11 +70,11 @@ FarCount::FarCount(const MemberLists& holders, const MemberLists& needers,
       needers_(needers),
       node_of_(std::move(node_of)),
       of_rank_(node_of_.size(), 0),
-      gives_(holders.size(), false) {}
+      sends_(holders.size(), false) {}
 
 void FarCount::add_far(std::size_t holder_list, std::int32_t node, std::span<const Member> needers,
                        std::int64_t elements) {
-  gives_[holder_list] = true;
+  sends_[holder_list] = true;
   for (const Member& needer : needers) of_rank_[to_index(needer.rank)] += elements;
   if (to_index(node) >= by_needers_.size()) by_needers_.resize(to_index(node) + 1);
   std::vector<Int128>& of_node = by_needers_[to_index(node)];
@@ -104,10 +104,10 @@ std::int64_t FarCount::rank_bound_ps(std::int64_t width, const Topology& topolog
   }
   std::int64_t bound = 0;
   for (const auto& [key, rank] : most) {
-    auto [straight, beside, gate] = capacities.ways_into(key.first, {ranks[rank]});
-    Int128 relayed = std::min(beside.bytes_per_s, gate.bytes_per_s);
-    EntryWays ways{straight, relayed, relayed > 0 ? beside.latency_ps : 0};
-    bound = std::max(bound, entry_bound_ps(of_rank_[rank] * width, ways));
+    auto [direct, within, gate] = capacities.passages_into(key.first, {ranks[rank]});
+    Int128 relayed = std::min(within.bytes_per_s, gate.bytes_per_s);
+    EntryPassages passages{direct, relayed, relayed > 0 ? within.latency_ps : 0};
+    bound = std::max(bound, entry_bound_ps(of_rank_[rank] * width, passages));
   }
   return bound;
 }
@@ -115,10 +115,10 @@ std::int64_t FarCount::rank_bound_ps(std::int64_t width, const Topology& topolog
 std::int64_t FarCount::node_bound_ps(std::int64_t width, const Topology& topology,
                                      const std::vector<Rank>& ranks,
                                      JobCapacities& capacities) const {
-  std::vector<bool> gives(ranks.size(), false);
-  for (std::size_t list = 0; list < gives_.size(); ++list)
-    if (gives_[list])
-      for (const Member& holder : holders_.list(list)) gives[to_index(holder.rank)] = true;
+  std::vector<bool> sends(ranks.size(), false);
+  for (std::size_t list = 0; list < sends_.size(); ++list)
+    if (sends_[list])
+      for (const Member& holder : holders_.list(list)) sends[to_index(holder.rank)] = true;
   JobLatencies latencies(topology, ranks);
   std::int64_t between_ps = latencies.between_nodes_ps(), inside_ps = latencies.least_within_ps();
 
@@ -127,7 +127,7 @@ std::int64_t FarCount::node_bound_ps(std::int64_t width, const Topology& topolog
   std::vector<std::int64_t> senders(count, 0);
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     std::size_t node = to_index(node_of_[rank]);
-    senders[node] += gives[rank];
+    senders[node] += sends[rank];
     of_node[node].push_back(ranks[rank]);
     if (of_rank_[rank] > 0) in_need[node].push_back(ranks[rank]);
   }

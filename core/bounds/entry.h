@@ -39,14 +39,14 @@
 namespace reshard {
 
 // The routes over which F can reach a rank.
-struct EntryWays {
-  Passage straight;            // from other nodes
+struct EntryPassages {
+  Passage direct;              // from other nodes
   Int128 relayed_bytes_per_s;  // m, the lesser of the two capacities; 0: alone on its node
   std::int64_t inside_ps;      // l, the least latency inside the node
 };
 
 // 0 for 0 bytes; rounded up and capped at the maximum of int64.
-std::int64_t entry_bound_ps(Int128 bytes, const EntryWays& ways);
+std::int64_t entry_bound_ps(Int128 bytes, const EntryPassages& passages);
 
 // Rates into a node in bytes per second: into all its ranks, and into ranks with a need; each at
 // first from the ranks that hold something far, and later from all ranks.
@@ -98,7 +98,7 @@ class FarCount {
   std::vector<std::int32_t> node_of_;
   std::vector<Int128> of_rank_;                  // elements per rank
   std::vector<std::vector<Int128>> by_needers_;  // per node: elements by number of needing ranks
-  std::vector<bool> gives_;  // per list of holders: some of it is far from a node
+  std::vector<bool> sends_;  // per list of holders: some of it is far from a node
 };
 
 }  // namespace reshard

@@ -15,7 +15,7 @@ HeldCount::HeldCount(const MemberLists& holders, const MemberLists& needers, boo
       folds_(folds),
       members_(scopes_.node.size()),
       place_of_(scopes_.scope_of.size(), 0),
-      strange_(scopes_.node.size()) {
+      absent_(scopes_.node.size()) {
   for (std::size_t rank = 0; rank < place_of_.size(); ++rank) {
     if (scopes_.scope_of[rank] < 0) continue;
     std::vector<std::int32_t>& members = members_[to_index(scopes_.scope_of[rank])];
@@ -62,7 +62,7 @@ void HeldCount::add(std::size_t holder_list, std::size_t needer_list, std::int64
     const ScopeMembers& needing = needers_.parts[n];
     while (at < end && holders_.parts[at].scope < needing.scope) ++at;
     if (at == end || holders_.parts[at].scope != needing.scope) {
-      Lack& lack = strange_[to_index(needing.scope)];
+      Lack& lack = absent_[to_index(needing.scope)];
       lack.elements += elements;
       lack.ranks |= needing.places;
     } else if (folds_ || exceeds(needing, holders_.parts[at])) {
@@ -114,14 +114,13 @@ class HeldCount::Peeling {
 
   void begin(std::int32_t scope, const std::vector<std::size_t>& parts) {
     members_ = &count_.members_[to_index(scope)];
-    const Lack& strange = count_.strange_[to_index(scope)];
+    const Lack& absent = count_.absent_[to_index(scope)];
     bool exact = count_.is_exact(scope);
     for (std::size_t place = 0; place < members_->size(); ++place) {
       std::int32_t rank = (*members_)[place];
-      states_[to_index(rank)] = {
-          true, 0, exact ? strange.ranks[place] : lacks_[to_index(rank)], {}};
+      states_[to_index(rank)] = {true, 0, exact ? absent.ranks[place] : lacks_[to_index(rank)], {}};
     }
-    counted_ = strange.elements;
+    counted_ = absent.elements;
     for (std::size_t part : parts) {
       counted_ += count_.held_[part].elements;
       for (std::int32_t rank : count_.holders_.ranks_of(count_.holders_.parts[part])) {

@@ -93,8 +93,8 @@ class HeldCount {
   std::vector<std::vector<std::int32_t>> members_;  // per scope its ranks
   std::vector<std::size_t> place_of_;               // per rank: its place in its scope
   Parts holders_, needers_;
-  std::vector<Lack> held_;     // per part of the holders
-  std::vector<Lack> strange_;  // per scope: elements of which none of its ranks holds an addend
+  std::vector<Lack> held_;    // per part of the holders
+  std::vector<Lack> absent_;  // per scope: elements of which none of its ranks holds an addend
 };
 
 }  // namespace reshard

@@ -28,7 +28,7 @@ std::int64_t JobLatencies::between_nodes_ps() const {
   return topology_.node().rules[topology_.node().rule_between].latency_ps;
 }
 
-bool JobLatencies::alike_within() const {
+bool JobLatencies::uniform_within() const {
   return least_within_ == greatest_within_ &&
          (counts_.size() == 1 || between_nodes_ps() >= greatest_within_);
 }

@@ -30,7 +30,7 @@ class JobLatencies {
   std::int64_t within_node_ps(Rank source, Rank destination);
   // All routes inside nodes have the same latency, and no detour over another node is faster: then
   // a rank gets what it lacks and its node holds after exactly that latency.
-  bool alike_within() const;
+  bool uniform_within() const;
   // The least latency of any route inside nodes.
   std::int64_t least_within_ps() const { return least_within_; }
   // The greatest latency inside nodes: no two ranks of a node are further apart.

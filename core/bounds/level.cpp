@@ -84,9 +84,9 @@ LevelCount::LevelCount(const MemberLists& holders, const MemberLists& needers, s
     : holdings_(holders, addends, level),
       in_(to_index(level.sets) + 1),
       in_complement_(in_),
-      reduced_on_the_way_(level.reduced_on_the_way),
+      reduced_in_transit_(level.reduced_in_transit),
       needers_(&needers) {
-  if (level.folds_dearly) price_.fold_price = addends - 1;
+  if (level.has_fold_price) price_.fold_price = addends - 1;
   for (std::size_t i = 0; i < needers.size(); ++i) {
     std::size_t first = needs_.sets.size();
     for (const Member& member : needers.list(i))

@@ -35,8 +35,8 @@ struct Holding {
 struct LevelView {
   std::vector<std::int32_t> set_of;
   std::int32_t sets = 0;  // without the extra set
-  bool reduced_on_the_way = false;
-  bool folds_dearly = false;  // a price above 1 is worth trying
+  bool reduced_in_transit = false;
+  bool has_fold_price = false;  // a price above 1 is worth trying
 };
 
 // The sets of every list, ascending, and the size of its packing: addends with pairwise disjoint
@@ -91,7 +91,7 @@ class LevelCount {
       if (h.sole && (needs.size() > 1 || needs.front() != h.set))
         in_complement_[to_index(h.set)] += elements;
     auto needing = static_cast<std::int64_t>(needs.size());
-    std::int64_t receipts = reduced_on_the_way_ || packing == 1
+    std::int64_t receipts = reduced_in_transit_ || packing == 1
                                 ? lacking
                                 : packing - 1 + needing - (packed_need ? 1 : 0);
     receipts_ += Int128{elements} * receipts;
@@ -114,7 +114,7 @@ class LevelCount {
   HoldingLists holdings_;
   NeedLists needs_;
   std::vector<Int128> in_, in_complement_;  // elements per set
-  bool reduced_on_the_way_;
+  bool reduced_in_transit_;
   Int128 receipts_ = 0;
   const MemberLists* needers_;
   PriceDemand price_;  // of elements

@@ -252,10 +252,10 @@ std::string_view inner(std::string_view text) {
   trim();
   for (std::string_view start : {"mhlo.sharding", "sdy.sharding", "sharding"}) {
     if (!text.starts_with(start)) continue;
-    std::string_view behind = text.substr(start.size());
-    behind.remove_prefix(std::min(behind.find_first_not_of(kBlanks), behind.size()));
-    if (!behind.starts_with('=')) continue;
-    text = behind.substr(1);
+    std::string_view after = text.substr(start.size());
+    after.remove_prefix(std::min(after.find_first_not_of(kBlanks), after.size()));
+    if (!after.starts_with('=')) continue;
+    text = after.substr(1);
     trim();
     if (text.size() > 1 && text.front() == '"' && text.back() == '"')
       text = text.substr(1, text.size() - 2);

@@ -92,8 +92,8 @@ RankGroups::RankGroups(const Mesh& mesh, const std::vector<int>& axes)
   }
 }
 
-BlockSide::BlockSide(const Located& own_in, const Located& other_in, bool whole_in, bool alike_in)
-    : own(own_in), other(other_in), whole(whole_in), alike(alike_in) {
+BlockSide::BlockSide(const Located& own_in, const Located& other_in, bool whole_in, bool uniform_in)
+    : own(own_in), other(other_in), whole(whole_in), uniform(uniform_in) {
   for (int d = 0; d < own.dims(); ++d)
     uncut[to_index(d)] = same_cut(own.layout(), other.layout(), d);
 }
@@ -140,7 +140,7 @@ int direct_dim(const RankGroups& groups, const BlockSide& side, const std::vecto
   std::uint32_t candidates = (1U << dims) - 1;
   for (std::size_t g = 0; g < boxes.size() && candidates != 0; ++g) {
     if (element_count(boxes[g]) == 0) continue;
-    for (std::int32_t i = 0; i < (side.alike ? 1 : groups.size()) && candidates != 0; ++i) {
+    for (std::int32_t i = 0; i < (side.uniform ? 1 : groups.size()) && candidates != 0; ++i) {
       std::int32_t position = groups.position(g, i);
       if (side.whole) {
         if (side.own.shape(position) != boxes[g]) candidates = 0;

@@ -38,14 +38,14 @@ struct RankGroups {
 // One end of a collective. `own` is the layout of the buffer at this end, `other` that at the far
 // end.
 struct BlockSide {
-  BlockSide(const Located& own_in, const Located& other_in, bool whole_in, bool alike_in);
+  BlockSide(const Located& own_in, const Located& other_in, bool whole_in, bool uniform_in);
 
   const Located& own;
   const Located& other;
-  bool whole;  // one block, all of the member's shard, instead of one per member (all_gather's
-               // input, reduce_scatter's output)
-  bool alike;  // all members of a group hold the same indices here (all_gather's output,
-               // reduce_scatter's input)
+  bool whole;    // one block, all of the member's shard, instead of one per member (all_gather's
+                 // input, reduce_scatter's output)
+  bool uniform;  // all members of a group hold the same indices here (all_gather's output,
+                 // reduce_scatter's input)
   std::array<bool, kMaxDims> uncut{};  // dims of which each member holds the same indices at both
                                        // ends: blocks are as long as shards there
 };

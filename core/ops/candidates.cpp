@@ -40,8 +40,8 @@ bool is_mixed(std::uint32_t bits) {
 // ---- rows with a placement for every mark
 
 // The order is ours: PyTorch keeps the ways of cutting in a set.
-std::vector<OpPlacement> ways_of_cutting(const std::vector<const TensorSpec*>& inputs,
-                                         bool cuts_plainly) {
+std::vector<OpPlacement> shard_kinds(const std::vector<const TensorSpec*>& inputs,
+                                     bool cuts_plainly) {
   std::vector<OpPlacement> out;
   if (cuts_plainly) out.push_back(OpPlacement::shard(0));
   for (const TensorSpec* input : inputs)
@@ -58,14 +58,14 @@ std::vector<OpPlacement> ways_of_cutting(const std::vector<const TensorSpec*>& i
 
 using PlacedRow = std::vector<std::optional<OpPlacement>>;
 
-std::optional<OpPlacement> placed(const Mark& mark, const OpPlacement* way, const OpSite& site) {
+std::optional<OpPlacement> placed(const Mark& mark, const OpPlacement* kind, const OpSite& site) {
   switch (mark.kind) {
     case Mark::Kind::Absent:
       return std::nullopt;
     case Mark::Kind::Replicate:
       return OpPlacement::replicate();
     case Mark::Kind::Shard: {
-      OpPlacement out = *way;
+      OpPlacement out = *kind;
       out.dim = mark.dim;
       return out;
     }
@@ -84,19 +84,19 @@ std::optional<OpPlacement> placed(const Mark& mark, const OpPlacement* way, cons
 // A row that cuts becomes one row for every way in which inputs are cut.
 std::vector<PlacedRow> place_rows(const OpSite& site, const Rows& rows,
                                   const std::vector<const TensorSpec*>& inputs, bool cuts_plainly) {
-  std::vector<OpPlacement> ways = ways_of_cutting(inputs, cuts_plainly);
+  std::vector<OpPlacement> kinds = shard_kinds(inputs, cuts_plainly);
   std::vector<PlacedRow> out;
-  auto place = [&](const Row& row, const OpPlacement* way) {
+  auto place = [&](const Row& row, const OpPlacement* kind) {
     PlacedRow& placed_row = out.emplace_back();
     placed_row.reserve(row.size());
-    for (const Mark& mark : row) placed_row.push_back(placed(mark, way, site));
+    for (const Mark& mark : row) placed_row.push_back(placed(mark, kind, site));
   };
   for (const Row& row : rows) {
     bool cuts = std::any_of(row.begin(), row.end(),
                             [](const Mark& mark) { return mark.kind == Mark::Kind::Shard; });
     if (!cuts) place(row, nullptr);
-    for (const OpPlacement& way : ways)
-      if (cuts) place(row, &way);
+    for (const OpPlacement& kind : kinds)
+      if (cuts) place(row, &kind);
   }
   return out;
 }

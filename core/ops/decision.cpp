@@ -153,15 +153,16 @@ Decision decide_view(const OpCall& call, std::span<const std::int32_t> sizes,
 }
 
 // The placements that a tensor can be brought to by changing one axis, or by replicating all.
-std::vector<OpPlacements> other_ways(const TensorSpec& input, std::span<const std::int32_t> sizes) {
+std::vector<OpPlacements> other_layouts(const TensorSpec& input,
+                                        std::span<const std::int32_t> sizes) {
   std::vector<OpPlacements> out{OpPlacements(sizes.size(), OpPlacement::replicate())};
   for (std::size_t axis = 0; axis < sizes.size(); ++axis)
     for (int d = -1; d < input.meta.shape.size(); ++d) {
-      OpPlacements& way = out.emplace_back(input.placements);
-      way[axis] = d < 0 ? OpPlacement::replicate() : OpPlacement::shard(d);
+      OpPlacements& option = out.emplace_back(input.placements);
+      option[axis] = d < 0 ? OpPlacement::replicate() : OpPlacement::shard(d);
     }
-  auto is_none = [&](const OpPlacements& way) {
-    return way == input.placements || !can_lie(input.meta.shape, way, sizes);
+  auto is_none = [&](const OpPlacements& option) {
+    return option == input.placements || !can_lie(input.meta.shape, option, sizes);
   };
   std::erase_if(out, is_none);
   return out;
@@ -172,30 +173,31 @@ std::vector<OpPlacements> other_ways(const TensorSpec& input, std::span<const st
 Decision choose_view(const OpCall& call, std::span<const std::int32_t> sizes,
                      const MoveCost& cost) {
   std::optional<InputError> refusal;
-  std::vector<Decision> ways;
-  auto add = [&](const OpCall& way) {
+  std::vector<Decision> options;
+  auto add = [&](const OpCall& option) {
     try {
-      ways.push_back(decide_view(way, sizes, cost));
+      options.push_back(decide_view(option, sizes, cost));
     } catch (const InputError& error) {
       if (!refusal) refusal = error;
     }
   };
   add(call);
-  bool moves_first = ways.empty();
+  bool moves_first = options.empty();
   const TensorSpec& input = *flat_inputs(call).at(0);
-  for (OpPlacements& placements : other_ways(input, sizes)) {
+  for (OpPlacements& placements : other_layouts(input, sizes)) {
     TensorSpec brought{input.meta, std::move(placements)};
-    OpCall way = call;
-    way.arguments[0].tensors[0] = &brought;
-    add(way);
+    OpCall option = call;
+    option.arguments[0].tensors[0] = &brought;
+    add(option);
   }
-  if (ways.empty()) throw *refusal;
-  for (Decision& way : ways)
-    way.cost_us = *way.wanted[0] == input.placements ? 0 : cost(input, *way.wanted[0]);
+  if (options.empty()) throw *refusal;
+  for (Decision& option : options)
+    option.cost_us = *option.wanted[0] == input.placements ? 0 : cost(input, *option.wanted[0]);
   auto cheaper = [](const Decision& a, const Decision& b) { return a.cost_us < b.cost_us; };
-  Decision out = moves_first ? *std::min_element(ways.begin(), ways.end(), cheaper) : ways[0];
-  for (Decision& way : ways)
-    out.all.push_back({std::move(way.wanted), {way.outputs[0]->placements}, way.cost_us});
+  Decision out =
+      moves_first ? *std::min_element(options.begin(), options.end(), cheaper) : options[0];
+  for (Decision& option : options)
+    out.all.push_back({std::move(option.wanted), {option.outputs[0]->placements}, option.cost_us});
   return out;
 }
 
@@ -273,14 +275,14 @@ Decision decide_each(const OpCall& call, std::span<const std::int32_t> sizes, co
   out.wanted.resize(flat_count(call));
   out.runner_up.resize(flat_count(call));
   std::vector<std::pair<CallTensors, Decision>> known;
-  auto is_alike = [](const CallTensors& a, const CallTensors& b) {
+  auto is_same = [](const CallTensors& a, const CallTensors& b) {
     return std::equal(a.inputs.begin(), a.inputs.end(), b.inputs.begin(), b.inputs.end(),
                       [](const TensorSpec* x, const TensorSpec* y) { return x == y || *x == *y; });
   };
   for (std::size_t position = 0; position < count; ++position) {
     CallTensors part = at_position(call, position);
     auto at = std::find_if(known.begin(), known.end(),
-                           [&](const auto& entry) { return is_alike(entry.first, part); });
+                           [&](const auto& entry) { return is_same(entry.first, part); });
     if (at == known.end()) {
       Choosing within = choosing;
       if (within.ties == Ties::Torch && call.op->name.starts_with("_foreach"))

@@ -42,14 +42,14 @@ bool pairs_heads(const PlacedHeads& query, const PlacedHeads& key,
   const std::int64_t heads = query.shape[query_dim], key_heads = key.shape[key_dim];
   const std::vector<int> axes = axes_cutting(query.placements, query_dim);
   if (axes.empty() || heads == key_heads || key_heads == 0) return true;
-  OpPlacements alike = key.placements;
+  OpPlacements matching = key.placements;
   for (int axis : axes) {
-    alike[to_index(axis)] = query.placements[to_index(axis)];
-    alike[to_index(axis)].dim = static_cast<std::int8_t>(key_dim);
+    matching[to_index(axis)] = query.placements[to_index(axis)];
+    matching[to_index(axis)].dim = static_cast<std::int8_t>(key_dim);
   }
-  const bool is_alike = alike == key.placements;
-  if (!is_alike && can_lie(key.shape, alike, sizes) &&
-      pairs_heads(query, {key.shape, alike}, sizes))
+  const bool is_matching = matching == key.placements;
+  if (!is_matching && can_lie(key.shape, matching, sizes) &&
+      pairs_heads(query, {key.shape, matching}, sizes))
     return false;
   if (heads > kMostHeads) return false;
   const Layout queries = layout_of_dim(heads, query.placements, query_dim, axes, sizes),
@@ -57,7 +57,8 @@ bool pairs_heads(const PlacedHeads& query, const PlacedHeads& key,
   for (std::int32_t position = 0; position < queries.mesh().size(); ++position) {
     const Runs own = queries.runs(0, position), among = keys.runs(0, position);
     const std::optional<KeyHeads> asked = heads_asked_for(own, among, heads / key_heads);
-    if (!asked || (is_alike && !own.empty() && *asked != KeyHeads{0, size_of(among)})) return false;
+    if (!asked || (is_matching && !own.empty() && *asked != KeyHeads{0, size_of(among)}))
+      return false;
   }
   return true;
 }

@@ -146,7 +146,7 @@ std::vector<int> diagonal_dims(const OpSite& site, std::int64_t dim1, std::int64
 
 Metas like_first(const OpSite& site) { return {site.meta(0)}; }
 
-void cut_alike(const OpSite& site, const std::vector<int>& but, int count, Rows& rows) {
+void shard_equally(const OpSite& site, const std::vector<int>& but, int count, Rows& rows) {
   for (int d = 0; d < site.shape(0).size(); ++d)
     if (!contains(but, d)) rows.emplace_back(to_index(count), Mark::shard(d));
 }

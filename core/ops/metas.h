@@ -43,7 +43,7 @@ Metas like_first(const OpSite& site);
 
 // Adds rows that cut each dim of argument 0, except those in `but`, the same way on `count`
 // tensors.
-void cut_alike(const OpSite& site, const std::vector<int>& but, int count, Rows& rows);
+void shard_equally(const OpSite& site, const std::vector<int>& but, int count, Rows& rows);
 // Adds rows with the same partial on `count` tensors.
 void keep_partials(std::initializer_list<ReduceOp> ops, int count, Rows& rows);
 inline constexpr std::initializer_list<ReduceOp> kPartials{ReduceOp::Sum, ReduceOp::Avg,

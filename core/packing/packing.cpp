@@ -6,7 +6,7 @@
 
 #include "core/base/disjoint_sets.h"
 #include "core/base/integers.h"
-#include "core/packing/way_search.h"
+#include "core/packing/path_search.h"
 
 namespace reshard {
 namespace {
@@ -88,11 +88,11 @@ class TreeGrower {
   }
 
   // The ranks on the path from the set to `slot`; the first is in the set.
-  const std::vector<Slot>& way_to(Slot slot) {
-    way_.clear();
-    for (Slot at = slot; at >= 0; at = search_.before(at)) way_.push_back(at);
-    std::reverse(way_.begin(), way_.end());
-    return way_;
+  const std::vector<Slot>& path_to(Slot slot) {
+    path_.clear();
+    for (Slot at = slot; at >= 0; at = search_.before(at)) path_.push_back(at);
+    std::reverse(path_.begin(), path_.end());
+    return path_;
   }
 
   // Extends the branch from the set to all needers. Returns the price paid.
@@ -109,12 +109,12 @@ class TreeGrower {
       Slot nearest = *std::min_element(left.begin(), left.end(), [&](Slot a, Slot b) {
         return std::pair(search_.cost(a), a) < std::pair(search_.cost(b), b);
       });
-      const std::vector<Slot>& way = way_to(nearest);
-      for (std::size_t i = 1; i < way.size(); ++i) {
-        branch.out.push_back({way[i - 1], way[i]});
+      const std::vector<Slot>& path = path_to(nearest);
+      for (std::size_t i = 1; i < path.size(); ++i) {
+        branch.out.push_back({path[i - 1], path[i]});
         paid += pay(branch.out.back());
-        hang(way[i], way[i - 1], Direction::Outwards);
-        left.erase(std::remove(left.begin(), left.end(), way[i]), left.end());
+        hang(path[i], path[i - 1], Direction::Outwards);
+        left.erase(std::remove(left.begin(), left.end(), path[i]), left.end());
       }
     }
     return paid;
@@ -145,12 +145,12 @@ class TreeGrower {
           if (nearest < 0 ||
               std::pair(search_.cost(slot), slot) < std::pair(search_.cost(nearest), nearest))
             nearest = slot;
-      const std::vector<Slot>& way = way_to(nearest);
-      for (std::size_t i = 1; i < way.size(); ++i) {
-        branch.in.push_back({way[i], way[i - 1]});
+      const std::vector<Slot>& path = path_to(nearest);
+      for (std::size_t i = 1; i < path.size(); ++i) {
+        branch.in.push_back({path[i], path[i - 1]});
         paid += pay(branch.in.back());
-        hang(way[i], way[i - 1], Direction::Inwards);
-        found(way[i]);
+        hang(path[i], path[i - 1], Direction::Inwards);
+        found(path[i]);
       }
     }
     std::reverse(branch.in.begin(), branch.in.end());
@@ -266,12 +266,12 @@ class TreeGrower {
 
   const RankRoutes& routes_;
   Loads& loads_;
-  WaySearch search_;
+  PathSearch search_;
   std::int64_t latency_permille_ = 0;
   std::int64_t bytes_ = 0;
   std::vector<Price> depth_;  // by slot: price of the latencies from the set
   std::vector<bool> wanted_;  // by slot
-  std::vector<Slot> left_, way_, held_;
+  std::vector<Slot> left_, path_, held_;
 };
 
 struct Granule {

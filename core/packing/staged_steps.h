@@ -62,11 +62,12 @@ class StagedSteps {
 
   // Adds everything collected to the plan and calls said(id, key, chunk) for every step, with the
   // first stage and chunk of the step.
-  template <class Said>
-  void add_steps(Said&& said) {
+  template <class Report>
+  void add_steps(Report&& report) {
     link();
     for (auto& [place, cell] : cells_)
-      for (StepId id : add_steps_of(cell)) said(id, stages_[to_index(cell.stage)].key, cell.chunk);
+      for (StepId id : add_steps_of(cell))
+        report(id, stages_[to_index(cell.stage)].key, cell.chunk);
   }
 
  private:

@@ -119,9 +119,9 @@ Plan join(const std::vector<Plan>& plans) {
   std::vector<Request> requests;
   for (const Plan& plan : plans)
     requests.insert(requests.end(), plan.tensors.begin(), plan.tensors.end());
-  bool alike = std::all_of(plans.begin(), plans.end(),
-                           [&](const Plan& plan) { return plan.planner == plans[0].planner; });
-  Plan out(std::move(requests), alike ? plans[0].planner : "joined");
+  bool same = std::all_of(plans.begin(), plans.end(),
+                          [&](const Plan& plan) { return plan.planner == plans[0].planner; });
+  Plan out(std::move(requests), same ? plans[0].planner : "joined");
   std::int32_t tensor = 0;
   for (const Plan& plan : plans) {
     Joiner(plan, out, TensorId{tensor}).run();

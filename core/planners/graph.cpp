@@ -68,14 +68,14 @@ std::string change_text(std::span<const TorchStep> steps) {
   const TorchStep& first = steps[0];
   if (steps.size() == 1)
     return fmt::format("axis {}: {} -> {}", first.axis, text(first.from), text(first.to));
-  bool alike =
+  bool same =
       std::ranges::all_of(steps, [&](const TorchStep& step) { return step.from == first.from; });
   std::string out = "axes ";
   for (const TorchStep& step : steps) {
     out += fmt::format("{}{}", &step == &first ? "" : ", ", step.axis);
-    if (!alike) out += fmt::format(": {} -> {}", text(step.from), text(step.to));
+    if (!same) out += fmt::format(": {} -> {}", text(step.from), text(step.to));
   }
-  if (alike) out += fmt::format(": {} -> {}", text(first.from), text(first.to));
+  if (same) out += fmt::format(": {} -> {}", text(first.from), text(first.to));
   return out + ", a single collective over them";
 }
 

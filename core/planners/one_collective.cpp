@@ -77,14 +77,14 @@ std::int64_t elements(const Located& a, std::int32_t position) {
 }
 
 // Whether everything that each member needs is held, without overlap, by the members of its group.
-// Shards along sharded axes are disjoint, so counting is enough. `alike`: all members of a group
+// Shards along sharded axes are disjoint, so counting is enough. `uniform`: all members of a group
 // need the same.
 bool groups_hold_all(const std::vector<int>& axes, const Located& before, const Located& after,
-                     bool alike) {
+                     bool uniform) {
   RankGroups groups(before.layout().mesh(), axes);
-  if (!alike) check_block_count(groups);
+  if (!uniform) check_block_count(groups);
   for (std::size_t g = 0; g < groups.bases.size(); ++g)
-    for (std::int32_t k = 0; k < (alike ? 1 : groups.size()); ++k) {
+    for (std::int32_t k = 0; k < (uniform ? 1 : groups.size()); ++k) {
       std::int32_t to = groups.position(g, k);
       std::int64_t held = 0;
       for (std::int32_t i = 0; i < groups.size(); ++i)

@@ -54,7 +54,7 @@ class Handover {
       for (std::size_t earlier = 0; earlier < taker && lacks_[taker] > 0; ++earlier)
         if (left_[earlier] > 0 && gone_before(uses_[earlier], uses_[taker]))
           lacks_[taker] -= hand_over(earlier, taker, std::min(lacks_[taker], left_[earlier]));
-    while (find_ways()) {
+    while (find_paths()) {
       tried_.assign(uses_.size(), 0);
       for (std::size_t taker = 0; taker < uses_.size(); ++taker)
         while (std::int64_t more = obtain(taker, lacks_[taker])) lacks_[taker] -= more;
@@ -92,7 +92,7 @@ class Handover {
 
   // Computes the distance of each temporary from one that lacks memory. False if none of those
   // reached has memory left.
-  bool find_ways() {
+  bool find_paths() {
     earlier_at_.assign(uses_.size(), kNowhere);
     taker_at_.assign(uses_.size(), kNowhere);
     std::vector<std::size_t> takers;

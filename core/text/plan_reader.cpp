@@ -16,7 +16,8 @@ namespace {
 
 class Reader {
  public:
-  Reader(std::string_view text, std::string_view file) : text_(behind_mark(text)), file_(file) {}
+  Reader(std::string_view text, std::string_view file)
+      : text_(after_byte_order_mark(text)), file_(file) {}
 
   Plan run() {
     Plan plan = header();

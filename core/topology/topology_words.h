@@ -19,7 +19,8 @@ namespace reshard {
 class Words {
  public:
   // Both must outlive this.
-  Words(std::string_view text, std::string_view file) : text_(behind_mark(text)), file_(file) {}
+  Words(std::string_view text, std::string_view file)
+      : text_(after_byte_order_mark(text)), file_(file) {}
 
  protected:
   bool next_line() {

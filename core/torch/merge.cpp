@@ -16,15 +16,15 @@ bool is_sum(const Placement& placement) {
   return placement.is_partial() && (placement.op == ReduceOp::Sum || placement.op == ReduceOp::Avg);
 }
 
-bool are_alike(const TorchStep& a, const TorchStep& b) {
+bool can_merge(const TorchStep& a, const TorchStep& b) {
   return a.to == b.to && (a.from == b.from || (is_sum(a.from) && is_sum(b.from)));
 }
 
 // The number of leading steps that could be one collective.
-std::size_t alike_steps(std::span<const TorchStep> steps) {
+std::size_t mergeable_steps(std::span<const TorchStep> steps) {
   if (!gathers(steps[0]) && !scatters(steps[0]) && !reduces(steps[0])) return 1;
   auto other = std::ranges::find_if_not(
-      steps, [&](const TorchStep& step) { return are_alike(step, steps[0]); });
+      steps, [&](const TorchStep& step) { return can_merge(step, steps[0]); });
   return to_index(other - steps.begin());
 }
 
@@ -50,13 +50,13 @@ std::vector<std::size_t> joined_steps(const Layout& source, std::span<const Torc
   std::vector<std::size_t> out;
   PlacementState state(source);
   while (!steps.empty()) {
-    std::size_t alike = alike_steps(steps);
-    if (alike > 1 && can_join(state, source, steps.first(alike)))
-      out.push_back(alike);
+    std::size_t mergeable = mergeable_steps(steps);
+    if (mergeable > 1 && can_join(state, source, steps.first(mergeable)))
+      out.push_back(mergeable);
     else
-      out.insert(out.end(), alike, 1);
-    for (const TorchStep& step : steps.first(alike)) state.place(step.axis, step.to);
-    steps = steps.subspan(alike);
+      out.insert(out.end(), mergeable, 1);
+    for (const TorchStep& step : steps.first(mergeable)) state.place(step.axis, step.to);
+    steps = steps.subspan(mergeable);
   }
   return out;
 }

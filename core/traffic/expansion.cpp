@@ -81,7 +81,7 @@ Expansion::Expansion(CollectiveKind kind, Algorithm algorithm, std::int32_t n,
   }
 }
 
-bool Expansion::rounds_alike() const {
+bool Expansion::equal_rounds() const {
   if (rounds_ == 1) return true;
   return is_ring() && (kind_ != CollectiveKind::AllReduce || larger_chunks_ == 0);
 }

@@ -58,7 +58,7 @@ class Expansion {
   }
   std::int64_t size() const { return size_; }
   // Whether every round is like the first: the same bytes between the same members.
-  bool rounds_alike() const;
+  bool equal_rounds() const;
   // The number of chunks, the first ones, that are one element larger than the others.
   std::int32_t larger_chunks() const {
     return kind_ == CollectiveKind::AllReduce ? static_cast<std::int32_t>(larger_chunks_) : 0;

@@ -145,9 +145,9 @@ void Transfers::Index::add_sends_and_receives() {
     receives[next[to_index(destination_parts[message])]++] = message;
 }
 
-bool Transfers::rounds_alike() const {
+bool Transfers::equal_rounds() const {
   return std::all_of(expansions_.begin(), expansions_.end(),
-                     [](const Expansion& expansion) { return expansion.rounds_alike(); });
+                     [](const Expansion& expansion) { return expansion.equal_rounds(); });
 }
 
 std::optional<StepTraffic> step_traffic(const Plan& plan, const Step& step) {

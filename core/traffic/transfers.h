@@ -99,7 +99,7 @@ class Transfers {
   std::int64_t at_once() const { return at_once_; }
 
   // Whether every round is like the first: the same bytes between the same parts.
-  bool rounds_alike() const;
+  bool equal_rounds() const;
 
   // Calls visit(source part, destination part, bytes, terms) for what `part` sends in a round, then
   // for what it receives. `terms` is null where the route's own apply.

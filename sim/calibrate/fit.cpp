@@ -175,7 +175,7 @@ class Fit {
       const std::string& name = parameters_[to_index(i)].name;
       auto column = effect.col(i);
       if (column.cwiseAbs().maxCoeff() < kLeast) {
-        out.untold.push_back(name);
+        out.undetermined.push_back(name);
         continue;
       }
       auto like = std::find_if(free.begin(), free.end(), [&](int other) {
@@ -183,11 +183,11 @@ class Fit {
         return std::abs(cosine) > kAlike;
       });
       if (like != free.end())
-        out.alike.push_back({name, parameters_[to_index(*like)].name});
+        out.indistinguishable.push_back({name, parameters_[to_index(*like)].name});
       else if (free.size() < rows_.size())
         free.push_back(i);
       else
-        out.untold.push_back(name);
+        out.undetermined.push_back(name);
     }
     return free;
   }

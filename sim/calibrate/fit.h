@@ -38,9 +38,9 @@ struct Fitted {
 
 struct Calibration {
   std::vector<Fitted> fitted;
-  std::vector<std::string> untold;  // parameters that affect no measured row
+  std::vector<std::string> undetermined;  // parameters that affect no measured row
   // The first was left unchanged because its effect cannot be told from that of the second.
-  std::vector<std::pair<std::string, std::string>> alike;
+  std::vector<std::pair<std::string, std::string>> indistinguishable;
   TopologyDescription machine;  // with the fitted values
 };
 

@@ -100,7 +100,7 @@ std::vector<std::string_view> header_words(std::string_view line) {
   return words;
 }
 
-LogLines::LogLines(std::string_view text) : rest_(behind_mark(text)) {
+LogLines::LogLines(std::string_view text) : rest_(after_byte_order_mark(text)) {
   for (std::string_view all = rest_; !all.empty() && prefixes_.size() < kMaxPrefixes;) {
     std::string line = plain(take_line(all));
     std::size_t begin = header_begin(line);

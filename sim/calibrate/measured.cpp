@@ -95,7 +95,7 @@ void refuse_other(std::string_view text, const std::string& file) {
 }
 
 MeasuredTable parse_measured(std::string_view text, const std::string& file) {
-  std::string_view body = behind_mark(text);
+  std::string_view body = after_byte_order_mark(text);
   std::size_t first = body.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || body[first] != '{')
     return read_nccl_tests_text(body, file);

@@ -32,10 +32,11 @@ RankRange ranks_by_rates(CollectiveKind kind, const std::vector<PrintedRow>& row
 }
 
 void require_rates(CollectiveKind kind, const std::vector<PrintedRow>& rows, std::int64_t ranks,
-                   const std::string& said) {
+                   const std::string& origin) {
   for (const PrintedRow& row : rows)
     if (RankRange range = ranks_by_rates(kind, row); !range.holds(ranks))
-      fail(row.place, fmt::format("busbw / algbw for the {} that {}", counted(ranks, "rank"), said),
+      fail(row.place,
+           fmt::format("busbw / algbw for the {} that {}", counted(ranks, "rank"), origin),
            fmt::format("{}, which fit {}", row.rates_text(), text(range)));
 }
 

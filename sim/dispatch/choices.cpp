@@ -17,7 +17,7 @@ namespace {
 
 // How many candidates of a call are considered further, and how many of them with the same outputs:
 // these differ in the copies of inputs that they leave.
-constexpr std::size_t kWays = 12, kWaysToOutputs = 3;
+constexpr std::size_t kMaxOptions = 12, kOptionsPerOutputs = 3;
 
 std::size_t moves_of(const Candidate& candidate, const std::vector<const TensorSpec*>& inputs) {
   std::size_t out = 0;
@@ -42,11 +42,11 @@ std::vector<Candidate> few_best(const std::vector<Candidate>& all,
   });
   std::vector<Candidate> out;
   for (const Ranked& each : ranked) {
-    auto alike = std::count_if(out.begin(), out.end(), [&](const Candidate& kept) {
+    auto equal = std::count_if(out.begin(), out.end(), [&](const Candidate& kept) {
       return kept.out == each.candidate->out;
     });
-    if (to_index(alike) < kWaysToOutputs) out.push_back(*each.candidate);
-    if (out.size() == kWays) break;
+    if (to_index(equal) < kOptionsPerOutputs) out.push_back(*each.candidate);
+    if (out.size() == kMaxOptions) break;
   }
   return out;
 }
@@ -211,18 +211,18 @@ DispatchedMove Choices::move(std::int32_t input, ValueId value, const Held& held
 }
 
 Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decision, bool shares) {
-  const OperatorLine& said = *line.said;
+  const OperatorLine& op_line = *line.op_line;
   Taken out;
   DispatchedCall& call = out.call;
   call.line = line.number;
   call.id = line.id;
-  call.module = said.module;
-  call.pass = said.pass;
-  call.said = line.said;
-  call.op = said.kind == OperatorLine::Kind::Call ? &said.op() : nullptr;
+  call.module = op_line.module;
+  call.pass = op_line.pass;
+  call.op_line = line.op_line;
+  call.op = op_line.kind == OperatorLine::Kind::Call ? &op_line.op() : nullptr;
   call.recorded = decision.recorded;
   call.decision = std::move(decision);
-  std::vector<ValueId> inputs = said.flat_in();
+  std::vector<ValueId> inputs = op_line.flat_in();
   for (std::size_t i = 0; i < std::min(inputs.size(), call.decision.wanted.size()); ++i) {
     ValueId value = inputs[i];
     if (value == kNoValue) {
@@ -237,7 +237,7 @@ Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decis
     const OpPlacements& to = *call.decision.wanted[i];
     // An explicit redistribution is reported even if nothing moves.
     if (to == from.spec.placements && call.op) continue;
-    call.moves.push_back(move(static_cast<std::int32_t>(i), value, from, to, said.mesh, shares));
+    call.moves.push_back(move(static_cast<std::int32_t>(i), value, from, to, op_line.mesh, shares));
     if (!shares || call.moves.back().again || to == from.spec.placements || !call.sized) continue;
     Held more = from;
     more.brought.push_back(to);
@@ -259,7 +259,7 @@ Taken Choices::take(const DispatchLine& line, const HeldOf& held, Decision decis
     own->second.brought.clear();
     own->second.spec.at_least_zero = false;
   }
-  give_outputs(said, held, out);
+  give_outputs(op_line, held, out);
   return out;
 }
 

@@ -38,7 +38,7 @@ using HeldOf = std::function<const Held&(ValueId value)>;
 struct DispatchLine {
   std::int64_t number;  // in the file
   std::string id;
-  std::shared_ptr<const OperatorLine> said;  // not the declaration of a tensor
+  std::shared_ptr<const OperatorLine> op_line;  // not the declaration of a tensor
   // Values that share memory with what the line writes to. After it their copies are not reused,
   // and their signs are unknown.
   std::vector<ValueId> stale = {};

@@ -62,9 +62,9 @@ class Dispatching {
     for (const TraceOperation& operation : trace_.operations) {
       const auto* line = std::get_if<TraceOperator>(&operation.body);
       if (!line) continue;
-      const TraceLine& said = trace_.lines[operation.line];
+      const TraceLine& trace_line = trace_.lines[operation.line];
       if ((*line)->kind != OperatorLine::Kind::Tensor) {
-        lines_.push_back({said.number, said.id, *line});
+        lines_.push_back({trace_line.number, trace_line.id, *line});
         continue;
       }
       report_.tensors.push_back(*line);
@@ -75,9 +75,9 @@ class Dispatching {
 
   // Finds the values about which less is known after a write.
   void find_stale() {
-    std::vector<std::shared_ptr<const OperatorLine>> said;
-    for (const DispatchLine& line : lines_) said.push_back(line.said);
-    std::vector<std::vector<ValueId>> stale = stale_after(report_.tensors, said);
+    std::vector<std::shared_ptr<const OperatorLine>> op_lines;
+    for (const DispatchLine& line : lines_) op_lines.push_back(line.op_line);
+    std::vector<std::vector<ValueId>> stale = stale_after(report_.tensors, op_lines);
     for (std::size_t i = 0; i < lines_.size(); ++i) lines_[i].stale = std::move(stale[i]);
   }
 
@@ -95,7 +95,7 @@ class Dispatching {
     std::vector<Taken> out;
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       try {
-        if (refusals) refusals->check_meshes(*lines_[i].said);
+        if (refusals) refusals->check_meshes(*lines_[i].op_line);
         out.push_back(choices_.take(lines_[i], held, decide(i, held), shares));
         if (refusals) refusals->follow(out.back().call);
       } catch (const InputError& error) {
@@ -111,11 +111,11 @@ class Dispatching {
     TorchRefusals refusals(report_.tensors);
     std::vector<Taken> out = in_turn(
         [&](std::size_t i, const HeldOf& held) {
-          const OperatorLine& said = *lines_[i].said;
+          const OperatorLine& op_line = *lines_[i].op_line;
           hits.push_back(false);
-          return decision_of(said, held, [&](const OpCall& call) {
-            Decision decision = cache.of(call, choices_.number_of(said.mesh),
-                                         [&] { return choices_.by_torch(call, said.mesh); });
+          return decision_of(op_line, held, [&](const OpCall& call) {
+            Decision decision = cache.of(call, choices_.number_of(op_line.mesh),
+                                         [&] { return choices_.by_torch(call, op_line.mesh); });
             hits.back() = cache.hit();
             return decision;
           });
@@ -130,8 +130,8 @@ class Dispatching {
     for (DispatchedCall& call : calls) {
       if (!call.op || !call.recorded.empty()) continue;
       HeldOf held = [&](ValueId value) -> const Held& { return *values_[to_index(value)]; };
-      OpCall asked = Choices::call_of(*call.said, held);
-      cache_.of(asked, choices_.number_of(call.said->mesh), [&] { return call.decision; });
+      OpCall asked = Choices::call_of(*call.op_line, held);
+      cache_.of(asked, choices_.number_of(call.op_line->mesh), [&] { return call.decision; });
       call.hit = cache_.hit();
     }
   }
@@ -203,16 +203,16 @@ class Dispatching {
 
   // Moves that do not simply follow one another can take longer than their sum. Returns the first
   // of the alternatives that take least as a whole.
-  std::vector<Taken> fastest(const std::vector<const std::vector<Taken>*>& ways) const {
-    const std::vector<Taken>* out = ways.front();
+  std::vector<Taken> fastest(const std::vector<const std::vector<Taken>*>& choices) const {
+    const std::vector<Taken>* out = choices.front();
     std::int64_t least_ps = std::numeric_limits<std::int64_t>::max();
-    for (const std::vector<Taken>* way : ways) {
-      std::vector<DispatchedCall> calls = only_calls(*way);
+    for (const std::vector<Taken>* choice : choices) {
+      std::vector<DispatchedCall> calls = only_calls(*choice);
       for (DispatchedCall& call : calls) set_duration(call);
       Trace trace = trace_;
       emit(trace, calls, sharing_of(trace_.file, report_.tensors, calls), options_.prefetch);
       std::int64_t time_ps = options_.trace_ps(trace);
-      if (time_ps < least_ps) out = way;
+      if (time_ps < least_ps) out = choice;
       least_ps = std::min(least_ps, time_ps);
     }
     return *out;
@@ -227,7 +227,7 @@ class Dispatching {
       if (!call.sized || move.again || move.figures || !options_.figures) continue;
       const TensorSpec& spec = *call.in[to_index(move.input)];
       std::optional<Request> request =
-          request_of({spec.meta, move.from, spec.of_view}, move.to, call.said->mesh);
+          request_of({spec.meta, move.from, spec.of_view}, move.to, call.op_line->mesh);
       if (request) move.figures = options_.figures(*request);
     }
   }
@@ -250,9 +250,9 @@ class Dispatching {
   }
 
   void set_duration(DispatchedCall& call) const {
-    if (call.said->duration_ps) {
+    if (call.op_line->duration_ps) {
       call.duration_of = DurationOf::Line;
-      call.duration_ps = *call.said->duration_ps;
+      call.duration_ps = *call.op_line->duration_ps;
     } else if (call.op && options_.gpu && call.sized) {
       call.duration_of = DurationOf::Estimate;
       DType dtype = call.in.empty() || !call.in[0] ? DType::F32 : call.in[0]->meta.dtype;
@@ -263,16 +263,17 @@ class Dispatching {
   void set_random(DispatchedCall& call) {
     if (!call.sized || !is_random(call.op->name) || call.in.empty() || !call.in[0]) return;
     TensorSpec first{call.in[0]->meta, *call.decision.wanted[0]};
-    RandomOffsets offsets = random_offsets(first, *call.said->mesh);
+    RandomOffsets offsets = random_offsets(first, *call.op_line->mesh);
     for (std::int64_t start : offsets.starts) call.random_starts.push_back(random_offset_ + start);
-    random_offset_ += offsets.behind;
+    random_offset_ += offsets.after;
   }
 
   void count(const DispatchedCall& call) {
     CollectiveCounts& counts = report_.collectives[pass_key(call.pass)];
     for (const DispatchedMove& move : call.moves)
       for (const OpStep& step : move.steps)
-        if (const char* kind = collective_of(step, call.said->mesh->shape()); kind && !move.again)
+        if (const char* kind = collective_of(step, call.op_line->mesh->shape());
+            kind && !move.again)
           ++counts[kind];
     for (const OpCollective& collective : call.decision.collectives) ++counts[collective.kind];
     if (counts.empty()) report_.collectives.erase(pass_key(call.pass));
@@ -328,11 +329,12 @@ class Dispatching {
     for (const auto& output : call.decision.outputs)
       made.push_back(output ? text(output->placements) : "");
     // An operator that only writes to its inputs returns them.
-    bool gives_back = made.empty();
-    for (std::size_t i = 0; gives_back && i < call.said->out.size() && i < call.in.size(); ++i)
+    bool returns_input = made.empty();
+    for (std::size_t i = 0; returns_input && i < call.op_line->out.size() && i < call.in.size();
+         ++i)
       made.push_back(call.in[i] ? text(call.in[i]->placements) : "");
-    compare(call.said->expect_in, in, "inputs");
-    compare(call.said->expect_out, made, "outputs");
+    compare(call.op_line->expect_in, in, "inputs");
+    compare(call.op_line->expect_out, made, "outputs");
     return out;
   }
 

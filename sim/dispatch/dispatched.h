@@ -44,7 +44,7 @@ std::string_view text(DurationOf from);  // "none", "given", "estimated"
 struct DispatchedCall {
   std::int64_t line;
   std::string id, module, pass;
-  std::shared_ptr<const OperatorLine> said;
+  std::shared_ptr<const OperatorLine> op_line;
   const Operator* op = nullptr;               // null: an explicit redistribution
   std::vector<std::optional<TensorSpec>> in;  // flat
   Decision decision;

@@ -43,17 +43,17 @@ class Emission {
   void run() {
     IndexVector<OpId, TraceOperation> before = std::move(trace_.operations);
     trace_.operations = {};
-    stands_for_.resize(before.size());
+    replacements_.resize(before.size());
     for (const TraceOperation& operation : before)
       own_stream_ = std::max(own_stream_, operation.stream + 1);
     for (std::size_t i = 0; i < before.size(); ++i) {
       auto op = id_of<OpId>(i);
       if (const auto* line = std::get_if<TraceOperator>(&before[op].body)) {
-        expand(before[op], **line, stands_for_[op]);
+        expand(before[op], **line, replacements_[op]);
       } else {
         TraceOperation same = before[op];
         same.after = now(same.after);
-        stands_for_[op] = {add(std::move(same))};
+        replacements_[op] = {add(std::move(same))};
       }
     }
     relink();
@@ -71,14 +71,14 @@ class Emission {
 
   Ops now(const Ops& before) const {
     Ops out;
-    for (OpId op : before) merge(out, stands_for_[op]);
+    for (OpId op : before) merge(out, replacements_[op]);
     return out;
   }
 
   // Ends of messages and calls of collectives name each other.
   void relink() {
     auto moved = [&](std::int32_t& op) {
-      if (op >= 0) op = static_cast<std::int32_t>(to_index(stands_for_[op].front()));
+      if (op >= 0) op = static_cast<std::int32_t>(to_index(replacements_[op].front()));
     };
     for (TraceOperation& operation : trace_.operations) {
       if (auto* end = std::get_if<TraceEnd>(&operation.body)) moved(end->other);
@@ -86,14 +86,14 @@ class Emission {
     }
   }
 
-  void expand(const TraceOperation& given, const OperatorLine& line, Ops& stands) {
+  void expand(const TraceOperation& given, const OperatorLine& line, Ops& replacement) {
     Ops after = now(given.after);
     if (line.kind == OperatorLine::Kind::Tensor) {
       made(line.out[0]) = {false, {{line.spec.placements, after}}};
       remember(line.out[0]);
-      stands = after;
+      replacement = after;
     } else {
-      stands = expand_call(given, calls_[next_++], after);
+      replacement = expand_call(given, calls_[next_++], after);
     }
   }
 
@@ -109,16 +109,16 @@ class Emission {
     begins_.push_back(waits);
     Ops done = handle(given, call, waits);
     if (call.duration_ps > 0) {
-      TraceCompute compute{call.said->mesh->ranks(), call.duration_ps};
+      TraceCompute compute{call.op_line->mesh->ranks(), call.duration_ps};
       done = {add({given.line, given.stream, std::move(compute), done, {}, {}})};
     }
-    for (std::size_t i = 0; i < call.said->out.size(); ++i)
-      if (ValueId value = call.said->out[i]; value != kNoValue) {
+    for (std::size_t i = 0; i < call.op_line->out.size(); ++i)
+      if (ValueId value = call.op_line->out[i]; value != kNoValue) {
         made(value) = {is_made(call), {{placements_of(call, i), done}}};
         remember(value);
       }
     if (call.op)
-      for (std::size_t input : written_inputs(*call.op, *call.said)) write(call, input, done);
+      for (std::size_t input : written_inputs(*call.op, *call.op_line)) write(call, input, done);
     return done;
   }
 
@@ -134,7 +134,7 @@ class Emission {
   }
   // Values that share the memory are ready when it is written; copies hold what was there before.
   void write(const DispatchedCall& call, std::size_t input, const Ops& done) {
-    ValueId written = call.said->flat_in()[input];
+    ValueId written = call.op_line->flat_in()[input];
     std::vector<ValueId>* all = written == kNoValue ? nullptr : sharers(written);
     if (!all) return;
     for (ValueId value : *all) {
@@ -154,13 +154,13 @@ class Emission {
   // A view of a value that no call made is not made by a call either.
   bool is_made(const DispatchedCall& call) {
     return !call.op || !is_free_of_work(*call.op) || !call.moves.empty() ||
-           made(call.said->in[0].values[0]).by_call;
+           made(call.op_line->in[0].values[0]).by_call;
   }
 
   Ops bring_inputs(const TraceOperation& given, DispatchedCall& call, const Ops& after) {
     Ops waits = after;
     auto move = call.moves.begin();
-    std::vector<ValueId> inputs = call.said->flat_in();
+    std::vector<ValueId> inputs = call.op_line->flat_in();
     for (std::size_t i = 0; i < call.in.size(); ++i) {
       if (move != call.moves.end() && to_index(move->input) == i) {
         merge(waits, brought(given, call, *move++, after));
@@ -180,11 +180,11 @@ class Emission {
     if (!call.sized) return waits;
     const TensorSpec& spec = *call.in[to_index(move.input)];
     std::optional<Request> request =
-        request_of({spec.meta, move.from, spec.of_view}, move.to, call.said->mesh);
+        request_of({spec.meta, move.from, spec.of_view}, move.to, call.op_line->mesh);
     if (!request) return waits;
     bool early = prefetch_ > 0 && call.op && !source.by_call;
     if (early) waits = begin_of_earlier(waits);
-    std::string name = call.op ? fmt::format("{}.in{}", call.said->call, move.input)
+    std::string name = call.op ? fmt::format("{}.in{}", call.op_line->call, move.input)
                                : trace_.lines[given.line].name;
     OpId op = redistribute(given, *std::move(request), std::move(name), std::move(waits));
     if (early) trace_.operations[op].stream = own_stream_;
@@ -211,7 +211,7 @@ class Emission {
 
   // Collectives that the operator issues itself, one after another, in every group of their axis.
   Ops handle(const TraceOperation& given, const DispatchedCall& call, Ops waits) {
-    const Mesh& mesh = *call.said->mesh;
+    const Mesh& mesh = *call.op_line->mesh;
     for (const OpCollective& collective : call.decision.collectives) {
       bool gathers = collective.kind == "all_gather";
       std::int64_t bytes = element_count(collective.shape) * size_bytes(collective.dtype);
@@ -240,9 +240,9 @@ class Emission {
   std::map<MemoryId, std::vector<ValueId>> sharers_;  // by their memory as whole tensors
   std::size_t next_ = 0;
   std::int32_t own_stream_ = 0;
-  IndexVector<OpId, Ops> stands_for_;  // by original operation
-  std::vector<Made> made_;             // by value
-  std::vector<Ops> begins_;            // by call: what it waits for
+  IndexVector<OpId, Ops> replacements_;  // by original operation
+  std::vector<Made> made_;               // by value
+  std::vector<Ops> begins_;              // by call: what it waits for
   std::map<Digest, std::shared_ptr<const Request>> requests_;
 };
 

@@ -46,7 +46,7 @@ class Search {
 
  private:
   // An alternative for the line from one state.
-  struct Way {
+  struct Option {
     std::size_t state;
     const Candidate* candidate;  // null: the decision itself
     std::int64_t time_ps, moves;
@@ -54,17 +54,17 @@ class Search {
 
   void find_uses() {
     for (std::size_t line = 0; line < lines_.size(); ++line) {
-      for (ValueId value : lines_[line].said->flat_in()) use(value, line);
-      for (ValueId value : lines_[line].said->out) use(value, line);
+      for (ValueId value : lines_[line].op_line->flat_in()) use(value, line);
+      for (ValueId value : lines_[line].op_line->out) use(value, line);
     }
   }
   // Whether inputs may have placements other than their present ones, or those that a handler
   // wants.
-  static bool may_choose(const OperatorLine& said) {
-    if (said.kind != OperatorLine::Kind::Call) return true;
-    const Operator& op = said.op();
-    return !said.without_rule && !op.keeps_first && !op.in_place && !op.writes_out && !op.each &&
-           !op.is_stack && !is_handled({&op, {}, said.attributes, said.loss_parallel});
+  static bool may_choose(const OperatorLine& op_line) {
+    if (op_line.kind != OperatorLine::Kind::Call) return true;
+    const Operator& op = op_line.op();
+    return !op_line.without_rule && !op.keeps_first && !op.in_place && !op.writes_out && !op.each &&
+           !op.is_stack && !is_handled({&op, {}, op_line.attributes, op_line.loss_parallel});
   }
   void use(ValueId value, std::size_t line) {
     if (value == kNoValue) return;
@@ -72,8 +72,8 @@ class Search {
     if (to_index(value) >= base_.size()) base_.resize(to_index(value) + 1);
     Uses& uses = uses_[to_index(value)];
     uses.last = line;
-    uses.mesh = lines_[line].said->mesh;
-    uses.stays = uses.stays || !may_choose(*lines_[line].said);
+    uses.mesh = lines_[line].op_line->mesh;
+    uses.stays = uses.stays || !may_choose(*lines_[line].op_line);
   }
 
   const SharedHeld& held(const State& state, ValueId value) const {
@@ -84,25 +84,25 @@ class Search {
     return [this, &state](ValueId value) -> const Held& { return *held(state, value); };
   }
 
-  Decision decision_in(const State& state, const OperatorLine& said) {
-    return decision_of(said, held_in(state), [&](const OpCall& call) {
-      return cache_.of(call, choices_.number_of(said.mesh),
-                       [&] { return choices_.by_time(call, said.mesh); });
+  Decision decision_in(const State& state, const OperatorLine& op_line) {
+    return decision_of(op_line, held_in(state), [&](const OpCall& call) {
+      return cache_.of(call, choices_.number_of(op_line.mesh),
+                       [&] { return choices_.by_time(call, op_line.mesh); });
     });
   }
 
-  std::vector<Way> ways(const OperatorLine& said, std::vector<Decision>& decisions) {
-    std::vector<Way> out;
+  std::vector<Option> options(const OperatorLine& op_line, std::vector<Decision>& decisions) {
+    std::vector<Option> out;
     std::optional<InputError> refusal;
     decisions.resize(states_.size());
     for (std::size_t i = 0; i < states_.size(); ++i) {
       const State& state = states_[i];
       auto add = [&](const Candidate* candidate, const auto& wanted) {
-        Choices::Effort effort = choices_.effort(said, held_in(state), wanted);
+        Choices::Effort effort = choices_.effort(op_line, held_in(state), wanted);
         out.push_back({i, candidate, state.time_ps + effort.time_ps, state.moves + effort.moves});
       };
       try {
-        decisions[i] = decision_in(state, said);
+        decisions[i] = decision_in(state, op_line);
         for (const Candidate& candidate : decisions[i].all) add(&candidate, candidate.in);
         if (decisions[i].all.empty()) add(nullptr, decisions[i].wanted);
       } catch (const InputError& error) {
@@ -110,7 +110,7 @@ class Search {
       }
     }
     if (out.empty()) throw *refusal;
-    std::stable_sort(out.begin(), out.end(), [](const Way& a, const Way& b) {
+    std::stable_sort(out.begin(), out.end(), [](const Option& a, const Option& b) {
       return std::tie(a.time_ps, a.moves) < std::tie(b.time_ps, b.moves);
     });
     return out;
@@ -120,8 +120,8 @@ class Search {
     try {
       std::vector<Decision> decisions;
       std::vector<State> next;
-      for (const Way& way : ways(*lines_[line].said, decisions)) {
-        State state = gone(line, way, decisions[way.state]);
+      for (const Option& option : options(*lines_[line].op_line, decisions)) {
+        State state = gone(line, option, decisions[option.state]);
         bool idle = std::any_of(next.begin(), next.end(),
                                 [&](const State& other) { return does_as_well(other, state); });
         if (!idle) next.push_back(std::move(state));
@@ -152,18 +152,18 @@ class Search {
            });
   }
 
-  State gone(std::size_t line, const Way& way, const Decision& decision) {
-    const State& from = states_[way.state];
-    const OperatorLine& said = *lines_[line].said;
+  State gone(std::size_t line, const Option& option, const Decision& decision) {
+    const State& from = states_[option.state];
+    const OperatorLine& op_line = *lines_[line].op_line;
     HeldOf held = held_in(from);
     Decision taken_decision = decision;
-    if (way.candidate) {
-      OpCall call = Choices::call_of(said, held);
-      taken_decision = taking(decision, *way.candidate, flat_inputs(call));
+    if (option.candidate) {
+      OpCall call = Choices::call_of(op_line, held);
+      taken_decision = taking(decision, *option.candidate, flat_inputs(call));
     }
     auto taken = std::make_shared<const Taken>(
         choices_.take(lines_[line], held, std::move(taken_decision), true));
-    State out{way.time_ps, way.moves, from.own, from.pending};
+    State out{option.time_ps, option.moves, from.own, from.pending};
     for (const auto& [value, now] : taken->held) out.own[value] = std::make_shared<const Held>(now);
     std::erase_if(out.own,
                   [&](const auto& entry) { return uses_[to_index(entry.first)].last <= line; });

@@ -53,7 +53,7 @@ RandomOffsets random_offsets(const TensorSpec& spec, const Mesh& mesh) {
   std::int64_t each = first_shard(spec, mesh);
   for (std::int32_t position = 0; position < mesh.size(); ++position)
     out.starts.push_back(whole_blocks(shard_of(spec, mesh, position) * each));
-  out.behind = whole_blocks(element_count(spec.meta.shape));
+  out.after = whole_blocks(element_count(spec.meta.shape));
   return out;
 }
 

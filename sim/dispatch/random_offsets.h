@@ -18,7 +18,7 @@ bool is_random(std::string_view name);
 
 struct RandomOffsets {
   std::vector<std::int64_t> starts;  // by position in the mesh, relative to the generator's offset
-  std::int64_t behind = 0;           // offset of all ranks afterwards
+  std::int64_t after = 0;            // offset of all ranks afterwards
 };
 // `spec`: that of the first input, as the call takes it.
 RandomOffsets random_offsets(const TensorSpec& spec, const Mesh& mesh);

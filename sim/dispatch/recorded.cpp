@@ -48,9 +48,9 @@ std::vector<std::optional<OpPlacements>> wanted(const OperatorLine& line, const 
       continue;
     }
     const TensorSpec& spec = held(inputs[i]).spec;
-    std::string said = line.expect_in ? (*line.expect_in)[i] : std::string();
-    out.emplace_back(said.empty() ? spec.placements
-                                  : expected_placements(said, &spec, line, "expect: in"));
+    std::string stated = line.expect_in ? (*line.expect_in)[i] : std::string();
+    out.emplace_back(stated.empty() ? spec.placements
+                                    : expected_placements(stated, &spec, line, "expect: in"));
   }
   return out;
 }
@@ -86,13 +86,13 @@ Decision recorded_decision(const OperatorLine& line, const HeldOf& held, std::st
   const TensorSpec* first =
       inputs.empty() || inputs[0] == kNoValue ? nullptr : &held(inputs[0]).spec;
   for (std::size_t i = 0; i < line.out.size(); ++i) {
-    const std::string& said = (*line.expect_out)[i];
-    if (said.empty()) {
+    const std::string& stated = (*line.expect_out)[i];
+    if (stated.empty()) {
       out.outputs.emplace_back(std::nullopt);
       continue;
     }
     TensorSpec spec{meta_of(line, i, held).value_or(TensorMeta{}),
-                    expected_placements(said, first, line, "expect: out")};
+                    expected_placements(stated, first, line, "expect: out")};
     if (meta_of(line, i, held)) {
       // Refuses layouts that no tensor can have.
       std::vector<Placement> plain;

@@ -10,7 +10,7 @@
 namespace reshard::sim {
 namespace {
 
-bool are_alike(const Mesh& a, const Mesh& b) {
+bool same_mesh(const Mesh& a, const Mesh& b) {
   return a == b &&
          std::equal(a.names().begin(), a.names().end(), b.names().begin(), b.names().end());
 }
@@ -34,14 +34,14 @@ bool is_masked(const OpPlacement& placement) {
 std::vector<int> axes_of(const DispatchedCall& call, const OpPlacements& with,
                          const OpPlacements& without) {
   std::vector<int> out;
-  for (int axis = 0; axis < call.said->mesh->axes(); ++axis)
+  for (int axis = 0; axis < call.op_line->mesh->axes(); ++axis)
     if (is_masked(with[to_index(axis)]) && with[to_index(axis)] != without[to_index(axis)] &&
-        call.said->mesh->axis_size(axis) > 1)
+        call.op_line->mesh->axis_size(axis) > 1)
       out.push_back(axis);
   return out;
 }
 
-bool was_run(const OperatorLine& said) { return said.expect_in || said.expect_out; }
+bool was_run(const OperatorLine& op_line) { return op_line.expect_in || op_line.expect_out; }
 
 // Whether the argument is given by keyword.
 bool is_keyword(const Operator& op, std::size_t argument) {
@@ -63,16 +63,16 @@ TorchRefusals::TorchRefusals(const std::vector<std::shared_ptr<const OperatorLin
   }
 }
 
-void TorchRefusals::check_alike(const OperatorLine& said,
-                                const std::vector<ValueId>& values) const {
+void TorchRefusals::check_same_mesh(const OperatorLine& op_line,
+                                    const std::vector<ValueId>& values) const {
   MeshRef first;
   for (ValueId value : values) {
     if (value == kNoValue) continue;
     const MeshRef& mesh = meshes_.at(value);
     if (!first) first = mesh;
-    if (mesh == first || are_alike(*mesh, *first)) continue;
-    std::string name = said.op().name;
-    if (said.op().is_stack)
+    if (mesh == first || same_mesh(*mesh, *first)) continue;
+    std::string name = op_line.op().name;
+    if (op_line.op().is_stack)
       throw InputError(
           fmt::format("all operands of {} must have the same mesh, found {} and {}; PyTorch treats "
                       "meshes with different names as different",
@@ -84,15 +84,15 @@ void TorchRefusals::check_alike(const OperatorLine& said,
   }
 }
 
-void TorchRefusals::check_meshes(const OperatorLine& said) const {
-  if (said.kind != OperatorLine::Kind::Call) return;
-  const Operator& op = said.op();
+void TorchRefusals::check_meshes(const OperatorLine& op_line) const {
+  if (op_line.kind != OperatorLine::Kind::Call) return;
+  const Operator& op = op_line.op();
   std::size_t positions = 1;
-  if (op.each && !said.in.empty()) positions = said.in[0].values.size();
+  if (op.each && !op_line.in.empty()) positions = op_line.in[0].values.size();
   for (std::size_t position = 0; position < positions; ++position) {
     std::vector<ValueId> compared;
-    for (std::size_t i = 0; i < said.in.size(); ++i) {
-      const OperatorLine::Argument& argument = said.in[i];
+    for (std::size_t i = 0; i < op_line.in.size(); ++i) {
+      const OperatorLine::Argument& argument = op_line.in[i];
       if (is_keyword(op, i)) continue;
       if (op.is_stack) {
         compared = argument.values;
@@ -102,7 +102,7 @@ void TorchRefusals::check_meshes(const OperatorLine& said) const {
         compared.push_back(argument.values[position]);
       }
     }
-    check_alike(said, compared);
+    check_same_mesh(op_line, compared);
   }
 }
 
@@ -115,12 +115,12 @@ std::int64_t TorchRefusals::same_content(ValueId value) const {
 // Trailing arguments equal to their defaults do not count; their values do not matter.
 std::string TorchRefusals::key_of(const DispatchedCall& call) const {
   const Operator& op = *call.op;
-  const OpAttributes& attributes = call.said->attributes;
+  const OpAttributes& attributes = call.op_line->attributes;
   std::string out = op.name;
-  for (int axis = 0; axis < call.said->mesh->axes(); ++axis)
-    out += fmt::format(" {}", call.said->mesh->axis_size(axis));
-  out += fmt::format(" {}", mesh_text(*call.said->mesh));
-  for (Rank rank : call.said->mesh->ranks()) out += fmt::format(",{}", to_int(rank));
+  for (int axis = 0; axis < call.op_line->mesh->axes(); ++axis)
+    out += fmt::format(" {}", call.op_line->mesh->axis_size(axis));
+  out += fmt::format(" {}", mesh_text(*call.op_line->mesh));
+  for (Rank rank : call.op_line->mesh->ranks()) out += fmt::format(",{}", to_int(rank));
   for (const auto& input : call.in)
     out += fmt::format(" {}", input ? text(*input) : std::string("-"));
   if (attributes.has("dim")) out += fmt::format(" dim {}", attributes.integer("dim"));
@@ -141,14 +141,14 @@ void TorchRefusals::look_up(const DispatchedCall& call, const DispatchedMove& mo
   std::vector<int> axes = axes_of(call, move.to, move.from);
   if (axes.empty()) return;
   constexpr std::string_view kSays = "MaskBuffer has been materialized with conflicting data";
-  if (axes.size() > 1 && !was_run(*call.said))
+  if (axes.size() > 1 && !was_run(*call.op_line))
     throw InputError(
         fmt::format("{}: PyTorch raises \"{}\": two axes shard the dim of the look-up, but it "
                     "keeps a single mask for both",
                     call.op->name, kSays));
   Mask& mask = masks_[mask_of_call(call)];
   std::int64_t index = same_content(move.value);
-  if (mask.holds > 0 && (mask.index != index || mask.axis != axes[0]) && !was_run(*call.said))
+  if (mask.holds > 0 && (mask.index != index || mask.axis != axes[0]) && !was_run(*call.op_line))
     throw InputError(fmt::format(
         "{}: PyTorch raises \"{}\": it keeps the mask with the decision, and the look-up in line "
         "{}, with the same layouts but other indices, is not reduced yet",
@@ -162,7 +162,7 @@ void TorchRefusals::reduce(const DispatchedCall& call, const DispatchedMove& mov
   if (pending == pending_.end()) return;
   Mask& mask = masks_[pending->second];
   for (std::size_t i = 0; i < axes_of(call, move.from, move.to).size(); ++i) {
-    if (mask.holds == 0 && !was_run(*call.said))
+    if (mask.holds == 0 && !was_run(*call.op_line))
       throw InputError(
           fmt::format("{}: PyTorch raises AssertionError: the look-up in line {} was reduced in "
                       "line {}, which released its mask, and is reduced again",
@@ -173,8 +173,8 @@ void TorchRefusals::reduce(const DispatchedCall& call, const DispatchedMove& mov
 }
 
 void TorchRefusals::follow(const DispatchedCall& call) {
-  const OperatorLine& said = *call.said;
-  std::vector<ValueId> inputs = said.flat_in();
+  const OperatorLine& op_line = *call.op_line;
+  std::vector<ValueId> inputs = op_line.flat_in();
   std::optional<std::size_t> mask;
   for (const DispatchedMove& move : call.moves) {
     bool masks = std::any_of(move.to.begin(), move.to.end(), is_masked) && call.op;
@@ -187,15 +187,15 @@ void TorchRefusals::follow(const DispatchedCall& call) {
     if (auto known = pending_.find(value); known != pending_.end() && !mask) mask = known->second;
   bool same =
       !call.op || call.op->name == "detach" || call.op->name == "alias" || call.op->name == "clone";
-  for (std::size_t i = 0; i < said.out.size(); ++i) {
-    if (said.out[i] == kNoValue) continue;
-    meshes_[said.out[i]] = said.mesh;
-    if (same) content_[said.out[i]] = same_content(inputs[0]);
+  for (std::size_t i = 0; i < op_line.out.size(); ++i) {
+    if (op_line.out[i] == kNoValue) continue;
+    meshes_[op_line.out[i]] = op_line.mesh;
+    if (same) content_[op_line.out[i]] = same_content(inputs[0]);
     const auto& outputs = call.decision.outputs;
     bool pends =
         i < outputs.size() && outputs[i] &&
         std::any_of(outputs[i]->placements.begin(), outputs[i]->placements.end(), is_masked);
-    if (pends && mask) pending_[said.out[i]] = *mask;
+    if (pends && mask) pending_[op_line.out[i]] = *mask;
   }
 }
 

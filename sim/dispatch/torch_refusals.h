@@ -26,7 +26,7 @@ class TorchRefusals {
   explicit TorchRefusals(const std::vector<std::shared_ptr<const OperatorLine>>& tensors);
 
   // Call before the line is decided. Throws InputError.
-  void check_meshes(const OperatorLine& said) const;
+  void check_meshes(const OperatorLine& op_line) const;
   // Follows the line as decided. Throws InputError; a line that states what PyTorch chose did run
   // there.
   void follow(const DispatchedCall& call);
@@ -38,7 +38,7 @@ class TorchRefusals {
     int axis = -1;
   };
 
-  void check_alike(const OperatorLine& said, const std::vector<ValueId>& values) const;
+  void check_same_mesh(const OperatorLine& op_line, const std::vector<ValueId>& values) const;
   std::int64_t same_content(ValueId value) const;
   std::string key_of(const DispatchedCall& call) const;
   std::size_t mask_of_call(const DispatchedCall& call);

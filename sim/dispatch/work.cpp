@@ -26,7 +26,7 @@ std::int64_t bytes_of(const Shape& shape, DType dtype) {
 }
 
 Parts parts_of(const DispatchedCall& call) {
-  const MeshRef& mesh = call.said->mesh;
+  const MeshRef& mesh = call.op_line->mesh;
   Parts out;
   for (std::size_t i = 0; i < call.in.size(); ++i) {
     if (!call.in[i]) continue;
@@ -54,7 +54,7 @@ Int128 product_operations(const Parts& parts, std::size_t left) {
 
 // The product of the sizes of all letters, each once.
 Int128 einsum_operations(const DispatchedCall& call, const Parts& parts) {
-  std::string equation = call.said->attributes.text("equation", "");
+  std::string equation = call.op_line->attributes.text("equation", "");
   std::erase(equation, ' ');
   std::map<char, std::int64_t> sizes;
   std::size_t tensor = 0;
@@ -136,7 +136,7 @@ std::int64_t values_effort(const DispatchReport& report) {
     if (!call.op || !call.sized) continue;
     Work work = work_of(call);
     // On every rank, and once more for the whole.
-    out += (work.operations + kOfByte * work.bytes) * 2 * call.said->mesh->size();
+    out += (work.operations + kOfByte * work.bytes) * 2 * call.op_line->mesh->size();
   }
   return static_cast<std::int64_t>(std::min<Int128>(out, kMaxBytes));
 }

@@ -62,7 +62,7 @@ RunReport Job::report(bool with_path) const {
   return report;
 }
 
-RunReport Job::report_beside_torch(bool with_path) const {
+RunReport Job::report_with_torch(bool with_path) const {
   RunReport out = report(with_path);
   add_torch_facts(study_->topology().node().devices, out);
   return out;

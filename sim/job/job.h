@@ -40,7 +40,7 @@ class Job {
   // Names the planner that was asked for (that of a plan from elsewhere is its own) and the cache.
   RunReport report(bool with_path) const;
   // The same with PyTorch's estimate and its known defects.
-  RunReport report_beside_torch(bool with_path) const;
+  RunReport report_with_torch(bool with_path) const;
   // Moves the bytes, within the budget, and compares them. A plan from elsewhere cannot be made
   // again for a smaller tensor: it is moved at full size or not at all.
   DataReport moved(std::int64_t budget_bytes) const;

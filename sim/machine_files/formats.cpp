@@ -14,7 +14,7 @@ namespace {
 
 // Skips a byte order mark, blank lines and comments.
 bool is_topology_text(std::string_view text) {
-  text = behind_mark(text);
+  text = after_byte_order_mark(text);
   while (!text.empty()) {
     std::string_view line = take_line(text);
     std::size_t first = line.find_first_not_of(" \t\r");

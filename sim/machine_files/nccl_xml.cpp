@@ -259,7 +259,7 @@ class XmlReader : private XmlPlaces {
   // ---- NVLink, once all GPUs are known
 
   void read_nvlinks() {
-    std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> said;
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> rates;
     std::map<std::string_view, std::int32_t> by_busid;
     for (std::size_t i = 0; i < gpus_.size(); ++i)
       by_busid.emplace(gpus_[i].busid, static_cast<std::int32_t>(i));
@@ -279,20 +279,20 @@ class XmlReader : private XmlPlaces {
           fail(link, "the busid of a GPU, or tclass=\"0x068000\", as target", quoted(target));
         if (other->second == static_cast<std::int32_t>(i))
           fail(link, "another GPU as target", quoted(target));
-        add_rate(link, said[{static_cast<std::int32_t>(i), other->second}], rate);
+        add_rate(link, rates[{static_cast<std::int32_t>(i), other->second}], rate);
       }
-    for (auto [pair, rate] : said) {
-      auto back = said.find({pair.second, pair.first});
-      if (back == said.end() || back->second != rate)
+    for (auto [pair, rate] : rates) {
+      auto back = rates.find({pair.second, pair.first});
+      if (back == rates.end() || back->second != rate)
         doubt_once(pair, fmt::format("{}: GPU {} has {} of NVLink to GPU {}, which has {} back",
                                      place(gpus_[to_index(pair.first)].node),
                                      gpus_[to_index(pair.first)].dev, rate_text(rate),
                                      gpus_[to_index(pair.second)].dev,
-                                     rate_text(back == said.end() ? 0 : back->second)));
-      if (pair.first < pair.second || back == said.end())
+                                     rate_text(back == rates.end() ? 0 : back->second)));
+      if (pair.first < pair.second || back == rates.end())
         parts_.nvlinks.push_back({std::min(pair.first, pair.second),
                                   std::max(pair.first, pair.second),
-                                  back == said.end() ? rate : std::min(rate, back->second)});
+                                  back == rates.end() ? rate : std::min(rate, back->second)});
     }
   }
 
@@ -384,7 +384,7 @@ class XmlReader : private XmlPlaces {
 }  // namespace
 
 bool is_nccl_xml(std::string_view text) {
-  std::string_view body = behind_mark(text);
+  std::string_view body = after_byte_order_mark(text);
   std::size_t first = body.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && body[first] == '<';
 }

@@ -20,7 +20,7 @@ bool holds(std::string_view line, std::string_view word) {
 class P2pReader {
  public:
   P2pReader(std::string_view text, const std::string& file)
-      : text_(behind_mark(text)), file_(file) {}
+      : text_(after_byte_order_mark(text)), file_(file) {}
 
   P2pMatrices read() {
     while (next()) {

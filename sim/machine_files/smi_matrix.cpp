@@ -70,7 +70,7 @@ class SmiReader {
   // ---- the text
 
   void read_lines() {
-    std::string_view rest = behind_mark(text_);
+    std::string_view rest = after_byte_order_mark(text_);
     for (std::int64_t line = 1; !rest.empty(); ++line) {
       std::string plain = without_escapes(take_line(rest));
       std::vector<std::string_view> words = words_of(plain);
@@ -129,8 +129,8 @@ class SmiReader {
         fail(line, self ? "X on the diagonal" : "NV#, PIX, PXB, PHB, NODE or SYS", quoted(word));
       row.cells.emplace_back(word);
     }
-    std::size_t behind = rows_.size() + 1 + (cpu_column_ ? 1 : 0);
-    if (numa_column_ && behind < words.size()) row.numa = whole_number(words[behind]);
+    std::size_t after = rows_.size() + 1 + (cpu_column_ ? 1 : 0);
+    if (numa_column_ && after < words.size()) row.numa = whole_number(words[after]);
     ++read_;
   }
 
@@ -330,12 +330,12 @@ class SmiReader {
     for (std::size_t a = 0; a < gpus_; ++a)
       for (std::size_t b = a + 1; b < gpus_; ++b) {
         PathClass found = topology.rule(static_cast<Rank>(a), static_cast<Rank>(b)).path_class();
-        const std::string& said = cell(a, b);
+        const std::string& word = cell(a, b);
         if (found == PathClass::NVL && most_links() == 0) continue;  // NVLink was assumed
-        std::string is = said == "NODE" ? "PHB" : said.starts_with("NV") ? "NVL" : said;
+        std::string is = word == "NODE" ? "PHB" : word.starts_with("NV") ? "NVL" : word;
         if (is != text(found))
           doubts_.push_back(fmt::format("{}: {} and {} have {}, but the others imply {}", place(a),
-                                        rows_[a].name, rows_[b].name, said, text(found)));
+                                        rows_[a].name, rows_[b].name, word, text(found)));
       }
   }
 
@@ -356,7 +356,7 @@ class SmiReader {
 }  // namespace
 
 bool is_smi_matrix(std::string_view text) {
-  std::string_view rest = behind_mark(text).substr(0, std::size_t{1} << 18);
+  std::string_view rest = after_byte_order_mark(text).substr(0, std::size_t{1} << 18);
   while (!rest.empty()) {
     std::string plain = without_escapes(take_line(rest));
     if (is_header(words_of(plain))) return true;

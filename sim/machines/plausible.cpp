@@ -191,7 +191,7 @@ class Doubter {
     one.counts = TopologyDescription::Counts::Nothing;
     Topology topology = build_topology(one, std::nullopt);
     std::vector<std::int64_t> linked(to_index(machine_.devices), 0);
-    std::set<std::pair<std::size_t, std::size_t>> said;
+    std::set<std::pair<std::size_t, std::size_t>> reported;
     for (std::int32_t a = 0; a < machine_.devices; ++a) {
       std::set<ResourceId> counted;
       for (std::int32_t b = 0; b < machine_.devices; ++b) {
@@ -210,7 +210,7 @@ class Doubter {
         };
         bool differ = there.path_class() != back.path_class() || rate(there) != rate(back) ||
                       there.latency_ps != back.latency_ps;
-        if (differ && said.insert(std::minmax({index(there), index(back)})).second)
+        if (differ && reported.insert(std::minmax({index(there), index(back)})).second)
           doubt(
               fmt::format("devices {} and {}: {} at {} with latency {} one way, but {} at {} with "
                           "latency {} back",

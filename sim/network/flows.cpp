@@ -166,27 +166,27 @@ void Flows::happen(const Fault& fault, std::int64_t now_ps) {
 // All flows that cross the resource start again, with their remaining work.
 void Flows::set_capacity(ResourceId resource, std::int64_t share, std::int64_t now_ps) {
   down_.resize(uses_.size(), false);
-  std::vector<std::int32_t> anew;
+  std::vector<std::int32_t> rejoining;
   for (std::size_t i = 0; i < transits_.size(); ++i) {
     auto flow = static_cast<std::int32_t>(i);
     if (shares_since_ps_[flow] == kNone) continue;
     std::span<const ResourceId> path = shares_->path(flow);
-    if (std::find(path.begin(), path.end(), resource) != path.end()) anew.push_back(flow);
+    if (std::find(path.begin(), path.end(), resource) != path.end()) rejoining.push_back(flow);
   }
-  std::sort(anew.begin(), anew.end(),
+  std::sort(rejoining.begin(), rejoining.end(),
             [this](std::int32_t a, std::int32_t b) { return sequences_[a] < sequences_[b]; });
-  for (std::int32_t flow : anew) shares_work_[flow] = take_out(flow, now_ps);
+  for (std::int32_t flow : rejoining) shares_work_[flow] = take_out(flow, now_ps);
   down_[resource] = share == 0;
   std::int64_t full = topology_.resource_bytes_per_s(resource);
   shares_->set_capacity(
       resource,
       std::max<std::int64_t>(1, static_cast<std::int64_t>(Int128{full} * share / kRatioOne)));
   for (std::int32_t flow : stopped_) {
-    anew.push_back(flow);
+    rejoining.push_back(flow);
     if (observer_) observer_->held(flow, std::nullopt);
   }
   stopped_.clear();
-  for (std::int32_t flow : anew) {
+  for (std::int32_t flow : rejoining) {
     find_path(flow);
     this->share(flow, cap_of(flow), shares_work_[flow], now_ps);
   }

@@ -130,7 +130,7 @@ void OperationRun::start_slot(Slot slot, std::int32_t waited, std::vector<std::i
   }
 }
 
-OperationRun::Parts OperationRun::parts_beside(std::int32_t part) const {
+OperationRun::Parts OperationRun::neighbouring_parts(std::int32_t part) const {
   std::int32_t step = parts_[part].step, first = steps_[step].first_part;
   return {step, first, static_cast<std::int32_t>(steps_[step].transfers.slots().size())};
 }

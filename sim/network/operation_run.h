@@ -66,7 +66,7 @@ class OperationRun {
     std::int32_t step, first, count;
     bool has(std::int32_t part) const { return part >= first && part < first + count; }
   };
-  Parts parts_beside(std::int32_t part) const;
+  Parts neighbouring_parts(std::int32_t part) const;
   const Transfers& transfers(const Parts& parts) const { return steps_[parts.step].transfers; }
   // Whether the part is about to begin its first round.
   bool begins_rounds(std::int32_t part) const {

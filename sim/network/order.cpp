@@ -35,7 +35,7 @@ struct Order::Last {
   }
 };
 
-std::array<std::int32_t, 3> Order::Behind::ends() const {
+std::array<std::int32_t, 3> Order::Predecessors::ends() const {
   std::array<std::int32_t, 3> out{stream, communicator, host};
   if (out[1] == out[0]) out[1] = kNone;
   if (out[2] == out[0] || out[2] == out[1]) out[2] = kNone;
@@ -51,7 +51,7 @@ Order::Order(const Workload& workload, OrderRules rules) : rules_(rules) {
     for (std::size_t place = 0; place < places(); ++place)
       put(to_int(ranks_[place]), static_cast<std::int32_t>(place));
   });
-  behind_.resize(places());
+  predecessors_.resize(places());
   waits_.resize(places());
   std::vector<Entry> own;
   for (std::int32_t rank = 0; rank <= highest_; ++rank) {
@@ -135,7 +135,7 @@ Order::LaunchNodes Order::join(std::span<const Entry> batch) {
       gates_[place] = static_cast<std::int32_t>(place);
   }
   auto gate = static_cast<std::int32_t>(nodes()), end = gate + 1;
-  behind_.resize(nodes() + 2);
+  predecessors_.resize(nodes() + 2);
   waits_.resize(nodes());
   ranks_.resize(nodes(), ranks_[batch.front().place]);
   for (const Entry& entry : batch) {
@@ -159,24 +159,24 @@ void Order::add_launches(const Workload& workload, std::span<const Entry> of_ran
     const Operation& operation = workload.operations[to_index(op_of(place))];
     LaunchNodes launch = entries.size() == 1 ? LaunchNodes{place, place} : join(entries);
     launches_.push_back(launch);
-    Behind& behind = behind_[launch.gate];
-    behind.host = last.host;
+    Predecessors& predecessors = predecessors_[launch.gate];
+    predecessors.host = last.host;
     if (std::holds_alternative<Setup>(operation.body)) {
       last.host = launch.end;
     } else {
-      behind.stream = Last::find(last.on_stream, seat.stream);
+      predecessors.stream = Last::find(last.on_stream, seat.stream);
       if (!seat.async) last.on_stream[seat.stream] = launch.end;
       if (operation.communicator >= 0 && rules_.communicators) {
-        behind.communicator = Last::find(last.of_communicator, operation.communicator);
+        predecessors.communicator = Last::find(last.of_communicator, operation.communicator);
         last.of_communicator[operation.communicator] = launch.end;
         if (rules_.implicit_launch_order) {
-          behind.launch = last.launch;
+          predecessors.launch = last.launch;
           last.launch = launch.gate;
         }
       }
     }
-    for (std::int32_t node : behind.ends()) waits_[launch.gate] += node != kNone ? 1 : 0;
-    waits_[launch.gate] += behind.launch != kNone ? 1 : 0;
+    for (std::int32_t node : predecessors.ends()) waits_[launch.gate] += node != kNone ? 1 : 0;
+    waits_[launch.gate] += predecessors.launch != kNone ? 1 : 0;
   }
 }
 
@@ -184,7 +184,7 @@ void Order::link() {
   at_end_ = Grouped<std::int32_t>(nodes(), [this](auto put) {
     for (std::size_t i = 0; i < nodes(); ++i) {
       auto node = static_cast<std::int32_t>(i);
-      for (std::int32_t before : behind_[node].ends())
+      for (std::int32_t before : predecessors_[node].ends())
         if (before != kNone) put(before, node);
       if (!is_place(node) || gate_of(node) == node) continue;
       put(gate_of(node), node);
@@ -193,7 +193,8 @@ void Order::link() {
   });
   at_start_ = Grouped<std::int32_t>(nodes(), [this](auto put) {
     for (std::size_t node = 0; node < nodes(); ++node)
-      if (behind_[node].launch != kNone) put(behind_[node].launch, static_cast<std::int32_t>(node));
+      if (predecessors_[node].launch != kNone)
+        put(predecessors_[node].launch, static_cast<std::int32_t>(node));
   });
   issued_ = Grouped<std::int32_t>(to_index(highest_ + 1), [this](auto put) {
     for (std::size_t i = 0; i < launches_.size(); ++i)

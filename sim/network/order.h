@@ -37,7 +37,7 @@ class Order {
 
   // What a launch waits for, each a node or kNone: the end of each node; for `launch`, its
   // beginning.
-  struct Behind {
+  struct Predecessors {
     std::int32_t stream = kNone, communicator = kNone, host = kNone, launch = kNone;
 
     // Those of which it waits for the end, each once.
@@ -60,7 +60,7 @@ class Order {
   std::span<const Rank> ranks_of(OpId op) const;
 
   // Nodes: the places, then gates and ends of batches.
-  std::size_t nodes() const { return behind_.size(); }
+  std::size_t nodes() const { return predecessors_.size(); }
   bool is_place(std::int32_t node) const { return to_index(node) < places(); }
   Rank rank_of(std::int32_t node) const { return ranks_[node]; }
   // The node that the operations named in `after` by the place's operation release.
@@ -71,7 +71,7 @@ class Order {
   std::span<const std::int32_t> batch_of(std::int32_t node) const;
   // Number of nodes that the node waits for, without `after`; each counts once.
   std::int32_t waits_of(std::int32_t node) const { return waits_[node]; }
-  const Behind& behind(std::int32_t gate) const { return behind_[gate]; }
+  const Predecessors& predecessors(std::int32_t gate) const { return predecessors_[gate]; }
   // The nodes that wait for the end of a node, and for its beginning.
   std::span<const std::int32_t> at_end(std::int32_t node) const { return at_end_[node]; }
   std::span<const std::int32_t> at_start(std::int32_t node) const { return at_start_[node]; }
@@ -100,7 +100,7 @@ class Order {
   IndexVector<std::int32_t, OpId> ops_;    // by place
   IndexVector<std::int32_t, Rank> ranks_;  // by node
   IndexVector<std::int32_t, std::int32_t> gates_, ends_;  // by place; empty without batches
-  IndexVector<std::int32_t, Behind> behind_;              // by node; only of gates
+  IndexVector<std::int32_t, Predecessors> predecessors_;  // by node; only of gates
   IndexVector<std::int32_t, std::int32_t> waits_;
   Grouped<std::int32_t> at_end_, at_start_;
   Grouped<std::int32_t> issued_;

@@ -119,7 +119,7 @@ bool Program::take_step(std::int64_t now_ps, std::vector<Sleep>& sleeps) {
   if (beginning_.empty()) return false;
   OpId op = beginning_.front().op;
   OperationRun& run = *operations_[op].run;
-  OperationRun::Parts parts = run.parts_beside(beginning_.front().index);
+  OperationRun::Parts parts = run.neighbouring_parts(beginning_.front().index);
   if (beginning_.size() != to_index(parts.count) ||
       !std::all_of(beginning_.begin(), beginning_.end(),
                    [&](const Task& at) { return at.op == op && parts.has(at.index); }))
@@ -266,13 +266,13 @@ std::optional<OpId> Program::missing_of(OpId op) const {
 Program::Obstacle Program::obstacle_of(std::int32_t gate) const {
   using Kind = Obstacle::Kind;
   Rank rank = order_.rank_of(gate);
-  const Order::Behind& behind = order_.behind(gate);
-  for (auto [node, kind] :
-       {std::pair{behind.stream, Kind::Stream}, std::pair{behind.communicator, Kind::Communicator},
-        std::pair{behind.host, Kind::Host}})
+  const Order::Predecessors& predecessors = order_.predecessors(gate);
+  for (auto [node, kind] : {std::pair{predecessors.stream, Kind::Stream},
+                            std::pair{predecessors.communicator, Kind::Communicator},
+                            std::pair{predecessors.host, Kind::Host}})
     if (node != Order::kNone && !nodes_[node].done) return {kind, unfinished(node), rank};
-  if (behind.launch != Order::kNone && !nodes_[behind.launch].started)
-    return {Kind::Launch, unfinished(behind.launch), rank};
+  if (predecessors.launch != Order::kNone && !nodes_[predecessors.launch].started)
+    return {Kind::Launch, unfinished(predecessors.launch), rank};
   if (!order_.is_place(gate))
     for (std::int32_t place : order_.batch_of(gate))
       if (std::optional<OpId> missing = missing_of(order_.op_of(place)))

@@ -45,7 +45,7 @@ bool WholeSteps::add_edges(const Transfers& transfers, std::span<const Rank> ran
                            std::int32_t part, std::vector<RingEdge>& edges) {
   std::int32_t n = transfers.group_size(), position = transfers.ring_position(part), last = 0,
                zeroth = 0;
-  if (!transfers.rounds_alike()) {
+  if (!transfers.equal_rounds()) {
     // The member sends the last chunk in round `position`, and chunk 0 one round before or, at
     // position 0, in round n - 1.
     last = position;
@@ -113,8 +113,8 @@ bool WholeSteps::add_edge_use(const Transfers& transfers, std::span<const Rank> 
 namespace {
 
 // What each member of a ring sends to one other, by position.
-struct Way {
-  explicit Way(std::size_t n)
+struct Ring {
+  explicit Ring(std::size_t n)
       : to(n, -1),
         from(n),
         duration_ps{std::vector<std::int64_t>(n), std::vector<std::int64_t>(n)},
@@ -152,35 +152,35 @@ bool WholeSteps::run_group(const Transfers& transfers, std::int32_t group,
   auto position = [&](std::int32_t part) { return transfers.ring_position(part); };
   // If some members send to two others, members that send to one repeat that transfer; members that
   // receive from one count as their own second sender. Neither changes a maximum.
-  std::vector<Way> ways(edges.size() > to_index(n) ? 2 : 1, Way(to_index(n)));
-  for (Way& way : ways)
-    for (std::size_t i = 0; i < way.from.size(); ++i) way.from[i] = static_cast<std::int32_t>(i);
+  std::vector<Ring> rings(edges.size() > to_index(n) ? 2 : 1, Ring(to_index(n)));
+  for (Ring& ring : rings)
+    for (std::size_t i = 0; i < ring.from.size(); ++i) ring.from[i] = static_cast<std::int32_t>(i);
   for (const RingEdge& edge : edges) {
     auto at = to_index(position(edge.source));
     std::int32_t to = position(edge.destination);
-    std::size_t which = ways[0].to[at] < 0 ? 0 : 1;
-    for (std::size_t k = which; k < ways.size(); ++k) {
-      ways[k].to[at] = to;
+    std::size_t which = rings[0].to[at] < 0 ? 0 : 1;
+    for (std::size_t k = which; k < rings.size(); ++k) {
+      rings[k].to[at] = to;
       for (std::size_t size = 0; size < 2; ++size)
-        ways[k].duration_ps[size][at] = edge.duration_ps[size];
+        rings[k].duration_ps[size][at] = edge.duration_ps[size];
     }
-    std::int32_t& from = ways[which].from[to_index(to)];
+    std::int32_t& from = rings[which].from[to_index(to)];
     if (from != to) return false;
     from = static_cast<std::int32_t>(at);
   }
-  if (std::ranges::count(ways[0].to, -1) > 0) return false;
+  if (std::ranges::count(rings[0].to, -1) > 0) return false;
   std::vector<std::int64_t> now(to_index(n), 0), next(to_index(n), 0);
   for (std::int32_t round = 0; round < transfers.rounds(); ++round) {
     // Positions lo .. lo + larger - 1, modulo n, send larger chunks.
     std::int32_t lo = (round + 1) % n, wrapped = std::max(0, lo + larger - n),
                  hi = std::min(n, lo + larger);
     std::ranges::fill(next, 0);
-    for (Way& way : ways) {
-      way.send(now, 0, wrapped, 1);
-      way.send(now, wrapped, lo, 0);
-      way.send(now, lo, hi, 1);
-      way.send(now, hi, n, 0);
-      way.arrive(next);
+    for (Ring& ring : rings) {
+      ring.send(now, 0, wrapped, 1);
+      ring.send(now, wrapped, lo, 0);
+      ring.send(now, lo, hi, 1);
+      ring.send(now, hi, n, 0);
+      ring.arrive(next);
     }
     now.swap(next);
   }

@@ -25,7 +25,7 @@ void WholeSteps::clear(std::size_t parts) {
 
 bool WholeSteps::takes(const Transfers& transfers, std::span<const Rank> ranks) {
   // Equal rounds are computed as one; otherwise computing rings is faster.
-  bool alike = transfers.rounds_alike(), taken = false;
+  bool alike = transfers.equal_rounds(), taken = false;
   for (bool as_ring : {!alike, alike}) {
     if (taken || (as_ring && !transfers.is_ring())) continue;
     clear(ranks.size());
@@ -38,7 +38,7 @@ bool WholeSteps::takes(const Transfers& transfers, std::span<const Rank> ranks) 
 }
 
 bool WholeSteps::run(const Transfers& transfers, std::span<const Rank> ranks) {
-  bool alike = transfers.rounds_alike();
+  bool alike = transfers.equal_rounds();
   for (std::int32_t round = 0; round < (alike ? 1 : transfers.rounds()); ++round)
     if (!run_round(transfers, round, ranks) || !add_round(alike ? transfers.rounds() : 1))
       return false;

@@ -31,16 +31,16 @@ std::vector<Figure> figures_of(const ReplayReport& report) {
 
 std::vector<Fact> facts_of(const ReplayReport& report) {
   std::vector<Fact> out{{"topology", report.topology}};
-  auto add_said = [&](const char* name, const std::string& text) {
+  auto add_if_any = [&](const char* name, const std::string& text) {
     if (!text.empty()) out.push_back({name, text});
   };
   if (!report.requests.empty()) {
-    add_said("proof", proof_text(report));
-    add_said("data checked", data_text(report));
+    add_if_any("proof", proof_text(report));
+    add_if_any("data checked", data_text(report));
   }
-  add_said("faults", faults_text(report));
-  add_said("late", late_text(report));
-  add_said("warning", warning_text(report));
+  add_if_any("faults", faults_text(report));
+  add_if_any("late", late_text(report));
+  add_if_any("warning", warning_text(report));
   return out;
 }
 
@@ -125,8 +125,8 @@ void list_launches(Node panel, const std::string& caption, const ReplayReport& r
                   {"launch", "at", ">rank", "after", "at", ">waited", ">gain by swap"});
   for (const Delayed& each : launches.first(shown))
     table.add_row({each.name, line_text(report, each.op), Cell::count(to_int(each.rank)),
-                   each.behind_name, line_text(report, each.behind), Cell::time(each.waited_ps),
-                   Cell::time(each.gain_ps)});
+                   each.predecessor_name, line_text(report, each.predecessor),
+                   Cell::time(each.waited_ps), Cell::time(each.gain_ps)});
 }
 
 void show_waits(Page& page, const ReplayReport& report) {

@@ -51,8 +51,8 @@ std::map<std::int64_t, std::vector<std::size_t>> bands_by_piece(const std::vecto
 }
 
 // Whether the rank at `position` holds the slice's indices of the dims that are not drawn.
-bool stands_in(const Layout& layout, const TileView& view, const Box& slice,
-               std::int32_t position) {
+bool is_on_rank(const Layout& layout, const TileView& view, const Box& slice,
+                std::int32_t position) {
   for (int d = 0; d < layout.dims(); ++d) {
     if (d == view.down || d == view.across || layout.stack(d).empty()) continue;
     Runs runs = layout.runs(d, position);
@@ -131,7 +131,7 @@ std::vector<Tile> tiles_of(const Layout& layout, const TileView& view, const Box
     }
   auto rows = bands_by_piece(down), columns = bands_by_piece(across);
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
-    if (!stands_in(layout, view, slice, position)) continue;
+    if (!is_on_rank(layout, view, slice, position)) continue;
     MeshCoordinate coordinate = layout.mesh().coordinate(position);
     auto piece = [&](int dim) { return dim < 0 ? 0 : layout.piece_of(dim, coordinate); };
     for (std::size_t row : rows[piece(view.down)])

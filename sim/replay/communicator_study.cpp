@@ -19,7 +19,7 @@ std::optional<TraceFinding> CommunicatorStudy::use(CommunicatorPolicy policy, Wo
   }
   result.use = use_communicators(policy, setup_costs_of(topology_), cold_, members, named, by_nccl_,
                                  workload);
-  std::optional<TraceFinding> hang = find_torn(trace_, workload, result.use);
+  std::optional<TraceFinding> hang = find_parent_mismatch(trace_, workload, result.use);
   if (!hang) {
     order = std::make_unique<const Order>(workload, rules_);
     hang = find_hang(trace_, workload, *order, topology_);
@@ -74,7 +74,7 @@ CommunicatorResult CommunicatorStudy::what_if(CommunicatorPolicy policy, Workloa
          run(workload, topology_,
              {.carriers = {nullptr, carriers}, .order = order.get(), .faults = faults_}));
   } catch (const TransferStopped& stopped) {
-    result.hang = told(trace_, stopped).what;
+    result.hang = finding_of(trace_, stopped).what;
   }
   return result;
 }

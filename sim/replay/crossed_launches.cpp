@@ -16,7 +16,7 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::size_t kMaxTold = 3;  // launches in a sentence; longer cycles become a table
+constexpr std::size_t kMaxListed = 3;  // launches in a sentence; longer cycles become a table
 // Operations visited by all calls of comes_before() together; after that every edge counts as
 // harmless.
 constexpr std::int64_t kMaxVisited = 100'000'000;
@@ -35,7 +35,7 @@ class LaunchCrossings {
   };
 
   // A cycle of operations, each with the edge to the next one; empty if there is none.
-  std::vector<std::pair<OpId, Edge>> circle() {
+  std::vector<std::pair<OpId, Edge>> cycle() {
     if (!strip()) return {};
     for (std::size_t op = 0; op < next_.size(); ++op)
       std::erase_if(next_[op],
@@ -152,24 +152,25 @@ class LaunchCrossings {
 
 std::optional<TraceFinding> find_crossed_launches(const Trace& trace, const Workload& workload,
                                                   const Order& order) {
-  std::vector<std::pair<OpId, LaunchCrossings::Edge>> circle =
-      LaunchCrossings(workload, order).circle();
-  if (circle.empty()) return std::nullopt;
+  std::vector<std::pair<OpId, LaunchCrossings::Edge>> cycle =
+      LaunchCrossings(workload, order).cycle();
+  if (cycle.empty()) return std::nullopt;
   TraceFinding finding;
   std::string what;
-  std::size_t count = circle.size();
+  std::size_t count = cycle.size();
   auto line_on = [&](OpId op, Rank rank) {
-    return trace.line_of(said_by(workload, op, rank)).number;
+    return trace.line_of(stated_operation(workload, op, rank)).number;
   };
   for (std::size_t i = 0; i < count; ++i) {
-    const auto& [from, edge] = circle[i];
-    OpId first = said_by(workload, from, edge.rank), second = said_by(workload, edge.to, edge.rank);
+    const auto& [from, edge] = cycle[i];
+    OpId first = stated_operation(workload, from, edge.rank),
+         second = stated_operation(workload, edge.to, edge.rank);
     for (OpId op : {first, second}) finding.lines.push_back(trace.line_of(op).number);
     finding.ranks.push_back(edge.rank);
-    Rank before = circle[(i + count - 1) % count].second.rank;
-    if (count > kMaxTold)
-      finding.circle.push_back({edge.rank, line_on(edge.to, edge.rank), "launch order",
-                                line_on(from, edge.rank), line_on(from, before), before});
+    Rank before = cycle[(i + count - 1) % count].second.rank;
+    if (count > kMaxListed)
+      finding.cycle.push_back({edge.rank, line_on(edge.to, edge.rank), "launch order",
+                               line_on(from, edge.rank), line_on(from, before), before});
     else
       what += fmt::format("{}rank {} launches line {} ({}) before line {} ({})", i == 0 ? "" : ", ",
                           to_int(edge.rank), trace.line_of(first).number,
@@ -177,12 +178,12 @@ std::optional<TraceFinding> find_crossed_launches(const Trace& trace, const Work
                           op_text(trace.operations[second]));
   }
   // Each row must continue on the rank of the next one.
-  std::reverse(finding.circle.begin(), finding.circle.end());
-  if (count > kMaxTold) what = fmt::format("{} in a cycle", count);
+  std::reverse(finding.cycle.begin(), finding.cycle.end());
+  if (count > kMaxListed) what = fmt::format("{} in a cycle", count);
   finding.what = fmt::format(
       "{}: communicators are used in contradicting orders, and no stream imposes one "
       "(NCCL_LAUNCH_ORDER_IMPLICIT would): {}",
-      trace.place_of(said_by(workload, circle[0].first, circle[0].second.rank)), what);
+      trace.place_of(stated_operation(workload, cycle[0].first, cycle[0].second.rank)), what);
   std::sort(finding.lines.begin(), finding.lines.end());
   finding.lines.erase(std::unique(finding.lines.begin(), finding.lines.end()), finding.lines.end());
   std::sort(finding.ranks.begin(), finding.ranks.end());

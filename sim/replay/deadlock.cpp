@@ -68,22 +68,22 @@ void run_without_time(Program& program) {
 }
 
 // Finds the cycle of waits in a blocked program and describes it.
-class Circle {
+class Cycle {
  public:
-  Circle(const Trace& trace, const Workload& workload, const Program& program)
+  Cycle(const Trace& trace, const Workload& workload, const Program& program)
       : trace_(trace), workload_(workload), program_(program) {}
 
-  TraceFinding told() {
+  TraceFinding finding() {
     walk();
     std::string what;
-    for (std::size_t i = 0; i < circle_.size(); ++i)
+    for (std::size_t i = 0; i < cycle_.size(); ++i)
       if (what.size() <= kLongest) add(what, i);
     if (what.size() <= kLongest) {
       what = "operations wait for each other forever: " + what;
     } else {
       add_rows();
       what = fmt::format("operations of {} wait for each other forever, {} in a cycle",
-                         ranks_words(told_ranks()), finding_.circle.size());
+                         ranks_words(listed_ranks()), finding_.cycle.size());
     }
     sort_once(finding_.lines);
     sort_once(finding_.ranks);
@@ -103,9 +103,9 @@ class Circle {
                     "an operation that waits for nothing");
       way.push_back(at);
     }
-    circle_.assign(way.begin() + static_cast<std::ptrdiff_t>(seen.at(at)), way.end());
-    std::rotate(circle_.begin(), std::min_element(circle_.begin(), circle_.end()), circle_.end());
-    for (OpId op : circle_) {
+    cycle_.assign(way.begin() + static_cast<std::ptrdiff_t>(seen.at(at)), way.end());
+    std::rotate(cycle_.begin(), std::min_element(cycle_.begin(), cycle_.end()), cycle_.end());
+    for (OpId op : cycle_) {
       obstacles_.push_back(program_.obstacle(op));
       ranks_.push_back(obstacles_.back().kind == Program::Obstacle::Kind::After
                            ? ranks_of(workload_.operations[to_index(op)]).front()
@@ -117,10 +117,10 @@ class Circle {
   void add_rows() {
     finding_.lines.clear();
     finding_.ranks.clear();
-    for (std::size_t i = 0; i < circle_.size(); ++i) add_row(i);
+    for (std::size_t i = 0; i < cycle_.size(); ++i) add_row(i);
     merge_setups();
-    for (const TraceWait& row : finding_.circle) {
-      for (std::int64_t line : {row.line, row.behind, row.waits_for})
+    for (const TraceWait& row : finding_.cycle) {
+      for (std::int64_t line : {row.line, row.predecessor, row.waits_for})
         finding_.lines.push_back(line);
       finding_.ranks.push_back(row.rank);
     }
@@ -128,35 +128,35 @@ class Circle {
 
   void add_row(std::size_t i) {
     const Program::Obstacle& obstacle = obstacles_[i];
-    std::size_t next = (i + 1) % circle_.size();
-    OpId here = said_by(workload_, circle_[i], ranks_[i]);
+    std::size_t next = (i + 1) % cycle_.size();
+    OpId here = stated_operation(workload_, cycle_[i], ranks_[i]);
     Rank there = obstacle.kind == Program::Obstacle::Kind::After ? ranks_[next] : obstacle.rank;
     auto line_of = [&](OpId op) { return trace_.line_of(op).number; };
-    finding_.circle.push_back({ranks_[i], line_of(here), held_by(obstacle, here),
-                               line_of(said_by(workload_, obstacle.op, there)),
-                               line_of(said_by(workload_, obstacle.op, ranks_[next])),
-                               ranks_[next]});
+    finding_.cycle.push_back({ranks_[i], line_of(here), held_by(obstacle, here),
+                              line_of(stated_operation(workload_, obstacle.op, there)),
+                              line_of(stated_operation(workload_, obstacle.op, ranks_[next])),
+                              ranks_[next]});
   }
 
   // Reports consecutive setups before one line as one row.
   void merge_setups() {
-    std::vector<TraceWait> rows = std::move(finding_.circle);
+    std::vector<TraceWait> rows = std::move(finding_.cycle);
     std::size_t count = rows.size();
     std::vector<bool> merged(count);
     for (std::size_t i = 0; i < count; ++i)
-      merged[i] = rows[i].held_by == kByHost && rows[i].line == rows[i].behind;
-    finding_.circle.clear();
+      merged[i] = rows[i].held_by == kByHost && rows[i].line == rows[i].predecessor;
+    finding_.cycle.clear();
     for (std::size_t i = 0; i < count; ++i) {
       if (merged[i]) continue;
       for (std::size_t after = i + 1; merged[after % count] && after < i + count; ++after) {
         rows[i].waits_for = rows[after % count].waits_for;
         rows[i].of = rows[after % count].of;
       }
-      finding_.circle.push_back(rows[i]);
+      finding_.cycle.push_back(rows[i]);
     }
   }
 
-  std::vector<Rank> told_ranks() const {
+  std::vector<Rank> listed_ranks() const {
     std::vector<Rank> ranks = finding_.ranks;
     sort_once(ranks);
     return ranks;
@@ -188,7 +188,7 @@ class Circle {
 
   // "line 5 (recv on rank 1)"; a setup is named by the line that it precedes.
   std::string named(OpId run, Rank rank) {
-    OpId op = said_by(workload_, run, rank);
+    OpId op = stated_operation(workload_, run, rank);
     std::int64_t line = trace_.line_of(op).number;
     finding_.lines.push_back(line);
     finding_.ranks.push_back(rank);
@@ -204,13 +204,13 @@ class Circle {
   // operation, on another rank, appends that line, too.
   void add(std::string& what, std::size_t i) {
     const Program::Obstacle& obstacle = obstacles_[i];
-    std::size_t next = (i + 1) % circle_.size();
-    OpId here = said_by(workload_, circle_[i], ranks_[i]);
-    if (i == 0) what = named(circle_[0], ranks_[0]);
+    std::size_t next = (i + 1) % cycle_.size();
+    OpId here = stated_operation(workload_, cycle_[i], ranks_[i]);
+    if (i == 0) what = named(cycle_[0], ranks_[0]);
     Rank there_rank =
         obstacle.kind == Program::Obstacle::Kind::After ? ranks_[next] : obstacle.rank;
-    OpId there = said_by(workload_, obstacle.op, there_rank),
-         goes_on = said_by(workload_, obstacle.op, ranks_[next]);
+    OpId there = stated_operation(workload_, obstacle.op, there_rank),
+         goes_on = stated_operation(workload_, obstacle.op, ranks_[next]);
     // Consecutive setups before one line are reported as one.
     if (there != here || obstacle.kind != Program::Obstacle::Kind::Host)
       what += fmt::format("{} {}{}", i == 0 ? "" : ", which", how(obstacle, here),
@@ -241,31 +241,32 @@ class Circle {
   const Trace& trace_;
   const Workload& workload_;
   const Program& program_;
-  std::vector<OpId> circle_;                  // operations of the workload
-  std::vector<Program::Obstacle> obstacles_;  // of each in circle_
-  std::vector<Rank> ranks_;                   // where each in circle_ waits
+  std::vector<OpId> cycle_;                   // operations of the workload
+  std::vector<Program::Obstacle> obstacles_;  // of each in cycle_
+  std::vector<Rank> ranks_;                   // where each in cycle_ waits
   TraceFinding finding_;
 };
 
 }  // namespace
 
-std::optional<TraceFinding> find_torn(const Trace& trace, const Workload& workload,
-                                      const CommunicatorUse& use) {
+std::optional<TraceFinding> find_parent_mismatch(const Trace& trace, const Workload& workload,
+                                                 const CommunicatorUse& use) {
   if (!use.absent.empty())
     return finding_of(
         trace, {use.first_of_parent}, use.absent, use.first_of_parent,
         fmt::format("the communicator of all ranks is created here, but {} never join{} it",
                     ranks_words(use.absent), use.absent.size() == 1 ? "s" : ""));
-  if (use.torn.empty()) return std::nullopt;
-  const CommunicatorUse::Torn& torn = use.torn.front();
-  OpId with = said_by(workload, torn.op, torn.with_parent),
-       without = said_by(workload, torn.op, torn.without);
+  if (use.parent_mismatches.empty()) return std::nullopt;
+  const CommunicatorUse::ParentMismatch& parent_mismatches = use.parent_mismatches.front();
+  OpId with = stated_operation(workload, parent_mismatches.op, parent_mismatches.with_parent),
+       without = stated_operation(workload, parent_mismatches.op, parent_mismatches.without);
   return finding_of(
-      trace, {with, without}, {torn.with_parent, torn.without}, with,
+      trace, {with, without}, {parent_mismatches.with_parent, parent_mismatches.without}, with,
       fmt::format("{} on rank {} uses the communicator of all ranks, which rank {} has not created "
                   "when it reaches the {} in {}",
-                  op_text(trace.operations[with]), to_int(torn.with_parent), to_int(torn.without),
-                  op_text(trace.operations[without]), lines_text(trace, {without})));
+                  op_text(trace.operations[with]), to_int(parent_mismatches.with_parent),
+                  to_int(parent_mismatches.without), op_text(trace.operations[without]),
+                  lines_text(trace, {without})));
 }
 
 std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& workload,
@@ -277,7 +278,7 @@ std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& wo
                   {.carriers = {&meetings, {}}, .order = &order, .launch_queue = launch_queue});
   run_without_time(program);
   if (program.complete()) return std::nullopt;
-  return Circle(trace, workload, program).told();
+  return Cycle(trace, workload, program).finding();
 }
 
 std::optional<TraceFinding> find_hang(const Trace& trace, const Workload& workload,

@@ -25,8 +25,8 @@ std::optional<TraceFinding> find_deadlock(const Trace& trace, const Workload& wo
 
 // Ranks that would use different communicators for the two ends of a message, or ranks that never
 // reach the operation before which all ranks must create a communicator.
-std::optional<TraceFinding> find_torn(const Trace& trace, const Workload& workload,
-                                      const CommunicatorUse& use);
+std::optional<TraceFinding> find_parent_mismatch(const Trace& trace, const Workload& workload,
+                                                 const CommunicatorUse& use);
 
 // The first finding of find_deadlock and, unless the launch order is implicit, of
 // find_crossed_launches.

@@ -67,7 +67,7 @@ std::vector<Fault> faults_of(const Trace& trace, const Topology& topology) {
   return out;
 }
 
-TraceFinding told(const Trace& trace, const TransferStopped& stopped) {
+TraceFinding finding_of(const Trace& trace, const TransferStopped& stopped) {
   return finding_of(trace, {stopped.operation}, {}, stopped.operation, stopped.what());
 }
 

@@ -19,7 +19,7 @@ std::vector<Fault> faults_of(const Trace& trace, const Topology& topology);
 bool has_faults(const Trace& trace);
 
 // The finding for a transfer that waits for ever, at the line of its operation.
-TraceFinding told(const Trace& trace, const TransferStopped& stopped);
+TraceFinding finding_of(const Trace& trace, const TransferStopped& stopped);
 
 // The workload without late ranks; operations keep their numbers.
 Workload without_late_ranks(const Trace& trace, Workload workload);

@@ -59,7 +59,7 @@ class Search {
     std::vector<Delayed> out;
     for (const Serialised& held : serialised_launches(of.workload, *of.order, of.timeline))
       if (can_swap(of, held))
-        out.push_back({held.rank, held.op, held.behind, held.to_ps - held.from_ps, 0});
+        out.push_back({held.rank, held.op, held.predecessor, held.to_ps - held.from_ps, 0});
     std::stable_sort(out.begin(), out.end(),
                      [](const Delayed& a, const Delayed& b) { return a.waited_ps > b.waited_ps; });
     if (out.size() > kMaxPairs) out.resize(kMaxPairs);
@@ -81,17 +81,17 @@ class Search {
   // False also for redistributions: moved on one rank only, one would just make its other ranks
   // wait.
   bool can_swap(const Variant& of, const Serialised& held) const {
-    for (OpId op : {held.op, held.behind})
+    for (OpId op : {held.op, held.predecessor})
       if (std::holds_alternative<RunPlan>(of.workload.operations[to_index(op)].body)) return false;
     const Seat *second = seat_of(of.workload, held.op, held.rank),
-               *first = seat_of(of.workload, held.behind, held.rank);
+               *first = seat_of(of.workload, held.predecessor, held.rank);
     if (first == nullptr || second == nullptr || first->batch >= 0 || second->batch >= 0)
       return false;
     for (std::int32_t launch : of.order->issued()[held.rank]) {
       std::int32_t gate = of.order->launches()[to_index(launch)].gate;
       if (!of.order->is_place(gate)) continue;
       OpId op = of.order->op_of(gate);
-      if (op == held.op || op == held.behind) continue;
+      if (op == held.op || op == held.predecessor) continue;
       Seat seat =
           of.workload.operations[to_index(op)].seat(to_index(gate - of.order->first_of(op)), op);
       bool between = seat.at > first->at && seat.at < second->at;
@@ -105,7 +105,7 @@ class Search {
     if (tried_ >= kMaxTried) return std::nullopt;
     Variant out{workload, nullptr, {}};
     Seat *second = seat_of(out.workload, pair.op, pair.rank),
-         *first = seat_of(out.workload, pair.behind, pair.rank);
+         *first = seat_of(out.workload, pair.predecessor, pair.rank);
     std::swap(first->at, second->at);
     out.order = std::make_unique<const Order>(out.workload, options_.order->rules());
     if (find_hang(trace_, out.workload, *out.order, topology_)) return std::nullopt;
@@ -141,9 +141,9 @@ Reordered reorder(const Trace& trace, const Workload& workload, const Topology& 
   for (std::vector<Delayed>* list : {&out.delayed, &out.swaps})
     for (Delayed& pair : *list) {
       pair.name = name_of(trace, pair.op);
-      pair.behind_name = name_of(trace, pair.behind);
-      pair.op = said_by(workload, pair.op, pair.rank);
-      pair.behind = said_by(workload, pair.behind, pair.rank);
+      pair.predecessor_name = name_of(trace, pair.predecessor);
+      pair.op = stated_operation(workload, pair.op, pair.rank);
+      pair.predecessor = stated_operation(workload, pair.predecessor, pair.rank);
     }
   return out;
 }

@@ -20,18 +20,18 @@
 
 namespace reshard::sim {
 
-// On `rank` the operation `op` waited for `behind`.
+// On `rank` the operation `op` waited for `predecessor`.
 struct Delayed {
   Rank rank;
-  OpId op, behind;  // operations of the trace: those of this rank
+  OpId op, predecessor;  // operations of the trace: those of this rank
   std::int64_t waited_ps;
   std::int64_t gain_ps;  // how much shorter the run is with the two swapped; 0 or less: no gain
-  std::string name = {}, behind_name = {};  // names of the lines, else their kinds
+  std::string name = {}, predecessor_name = {};  // names of the lines, else their kinds
 };
 
 struct Reordered {
   std::vector<Delayed> delayed;  // pairs that can be swapped, longest waits first
-  // The swaps that lead to the best order found, in sequence; each puts `op` before `behind`.
+  // The swaps that lead to the best order found, in sequence; each puts `op` before `predecessor`.
   std::vector<Delayed> swaps;
   std::int64_t time_ps = 0;  // of the best order
   std::int64_t tried = 0;    // orders that were run

@@ -189,7 +189,7 @@ class Replay {
       if (has_faults(trace_)) run_without_faults();
       look_for_orders();
     } catch (const TransferStopped& stopped) {
-      report_.findings.push_back(told(trace_, stopped));
+      report_.findings.push_back(finding_of(trace_, stopped));
     } catch (const OperationRefused& refusal) {
       throw refusal.in(trace_.place_of(refusal.operation));
     } catch (const InputError& refusal) {
@@ -319,7 +319,7 @@ class Replay {
   // Reports the late rank's own call, not the first call of the collective.
   void fill_late() {
     for (LateArrival late : late_arrivals(report_.workload, report_.timeline)) {
-      late.op = said_by(report_.workload, late.op, late.rank);
+      late.op = stated_operation(report_.workload, late.op, late.rank);
       report_.late.push_back(late);
     }
   }

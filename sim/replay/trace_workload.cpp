@@ -47,31 +47,31 @@ class Building {
   Operation built(OpId op) const {
     const TraceOperation& given = trace_.operations[op];
     if (trace_.runs(op) != op) return {Compute{{}, 0}, given.stream, {}};
-    std::vector<OpId> said{op};
-    Operation out{body_of(op, said), given.stream, {}};
+    std::vector<OpId> stating{op};
+    Operation out{body_of(op, stating), given.stream, {}};
     if (has_communicator_(op)) out.communicator = given.communicator;
-    bool plain = said.size() == 1 && !given.async && given.batch < 0;
-    std::size_t ranks = plain ? 0 : std::max(said.size(), reshard::ranks_of(out).size());
+    bool plain = stating.size() == 1 && !given.async && given.batch < 0;
+    std::size_t ranks = plain ? 0 : std::max(stating.size(), reshard::ranks_of(out).size());
     for (std::size_t i = 0; i < ranks; ++i)
-      out.seats.push_back(seat_of(said.size() == 1 ? op : said[i]));
-    for (OpId line : said)
+      out.seats.push_back(seat_of(stating.size() == 1 ? op : stating[i]));
+    for (OpId line : stating)
       for (OpId before : trace_.operations[line].after) out.after.push_back(trace_.runs(before));
     std::sort(out.after.begin(), out.after.end());
     out.after.erase(std::unique(out.after.begin(), out.after.end()), out.after.end());
     return out;
   }
 
-  // For messages and calls, `said` becomes the trace operations of its ranks, in their order.
-  decltype(Operation::body) body_of(OpId op, std::vector<OpId>& said) const {
+  // For messages and calls, `stating` becomes the trace operations of its ranks, in their order.
+  decltype(Operation::body) body_of(OpId op, std::vector<OpId>& stating) const {
     const TraceBody& given = trace_.operations[op].body;
     if (const auto* send = std::get_if<TraceEnd>(&given)) {
-      said = {op, OpId{send->other}};
+      stating = {op, OpId{send->other}};
       return PointToPoint{send->rank, send->peer, send->bytes, send->cap_bytes_per_s};
     }
     if (const auto* call = std::get_if<TraceCall>(&given)) {
-      said = calls_.at(op);
+      stating = calls_.at(op);
       std::vector<Rank> ranks;
-      for (OpId each : said)
+      for (OpId each : stating)
         ranks.push_back(std::get<TraceCall>(trace_.operations[each].body).rank);
       return BareCollective{call->kind, call->algorithm, std::move(ranks), call->bytes, call->root};
     }
@@ -112,7 +112,7 @@ Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const
   return Building(trace, plans, has_communicator).run();
 }
 
-OpId said_by(const Workload& workload, OpId run, Rank rank) {
+OpId stated_operation(const Workload& workload, OpId run, Rank rank) {
   const Operation& operation = workload.operations[to_index(run)];
   if (operation.seats.empty()) return run;
   std::vector<Rank> ranks = ranks_of(operation);

@@ -27,6 +27,6 @@ Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const
                      const std::function<bool(OpId)>& has_communicator);
 
 // The operation of the trace that describes the part of `rank` in operation `run` of the workload.
-OpId said_by(const Workload& workload, OpId run, Rank rank);
+OpId stated_operation(const Workload& workload, OpId run, Rank rank);
 
 }  // namespace reshard::sim

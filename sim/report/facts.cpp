@@ -212,7 +212,7 @@ std::vector<CollectiveFacts> collective_facts(const DispatchReport& report) {
       if (pass_key(call.pass) != pass) continue;
       for (const DispatchedMove& move : call.moves) {
         if (move.again || !move.figures) continue;
-        std::string steps = steps_of(move, *call.said->mesh);
+        std::string steps = steps_of(move, *call.op_line->mesh);
         auto row = std::find_if(out.begin(), out.end(), [&](const CollectiveFacts& known) {
           return known.pass == pass && known.steps == steps && known.cause == name_of(call);
         });

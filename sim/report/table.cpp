@@ -27,7 +27,7 @@ std::size_t width_of(std::string_view text) {
 // A piece of text after which a line can end.
 struct LineWord {
   std::string_view text;
-  bool behind_blank;
+  bool after_blank;
 };
 
 std::vector<LineWord> pieces_of(std::string_view text, std::string_view ends = " ,") {
@@ -68,7 +68,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::
   if (width_of(text) <= width) return {std::string(text)};
   std::vector<std::string> lines(1);
   for (const LineWord& piece : pieces_of(text, ends)) {
-    std::size_t blank = piece.behind_blank ? 1 : 0;
+    std::size_t blank = piece.after_blank ? 1 : 0;
     if (!lines.back().empty() && width_of(lines.back()) + blank + width_of(piece.text) > width)
       lines.emplace_back();
     else if (blank > 0)

@@ -140,19 +140,19 @@ void FlowGroups::find_finished(std::int64_t now_ps, std::vector<std::int32_t>& o
   if (finishes_.minimum() != now_ps) return;
   std::vector<std::int32_t> groups;
   finishes_.find_minimum(groups);
-  std::vector<std::size_t> ways;
+  std::vector<std::size_t> open;
   for (std::int32_t group : groups) {
     const Group& at = groups_[group];
     const Int128 work = at.work(now_ps);
     // No descendant of a member that is not done is done.
-    ways.assign(1, 0);
-    while (!ways.empty()) {
-      std::size_t position = ways.back();
-      ways.pop_back();
+    open.assign(1, 0);
+    while (!open.empty()) {
+      std::size_t position = open.back();
+      open.pop_back();
       if (position >= at.members.size() || targets_[at.members[position]] > work) continue;
       out.push_back(at.members[position]);
-      ways.push_back(2 * position + 1);
-      ways.push_back(2 * position + 2);
+      open.push_back(2 * position + 1);
+      open.push_back(2 * position + 2);
     }
   }
 }

@@ -45,12 +45,13 @@ class Waits {
     std::int32_t first = first_place(launch.gate);
     OpId op = order_.op_of(first);
     if (!moves_bytes(workload_.operations[to_index(op)])) return std::nullopt;
-    const Order::Behind& behind = order_.behind(launch.gate);
-    std::int64_t stream = end_of(behind.stream), communicator = end_of(behind.communicator);
+    const Order::Predecessors& predecessors = order_.predecessors(launch.gate);
+    std::int64_t stream = end_of(predecessors.stream),
+                 communicator = end_of(predecessors.communicator);
     bool by_communicator = communicator >= stream;
-    std::int32_t last = by_communicator ? behind.communicator : behind.stream;
-    std::int64_t to_ps = std::max(stream, communicator), from_ps = end_of(behind.host);
-    if (by_communicator && behind.stream != behind.communicator)
+    std::int32_t last = by_communicator ? predecessors.communicator : predecessors.stream;
+    std::int64_t to_ps = std::max(stream, communicator), from_ps = end_of(predecessors.host);
+    if (by_communicator && predecessors.stream != predecessors.communicator)
       from_ps = std::max(from_ps, stream);
     if (!by_communicator) from_ps = std::max(from_ps, communicator);
     from_ps = std::max(from_ps, named_end(launch.gate));

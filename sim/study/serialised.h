@@ -11,10 +11,10 @@
 
 namespace reshard::sim {
 
-// From `from_ps` to `to_ps` the launch of `op` on `rank` waited only for `behind` to end;
+// From `from_ps` to `to_ps` the launch of `op` on `rank` waited only for `predecessor` to end;
 // everything else that it depends on was done.
 struct Serialised {
-  OpId op, behind;
+  OpId op, predecessor;
   Rank rank;
   std::int64_t from_ps, to_ps;
 };

@@ -13,10 +13,10 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::size_t kMaxTold = 64;  // ranks of one communicator with findings of their own
+constexpr std::size_t kMaxFindings = 64;  // ranks of one communicator with findings of their own
 
-bool alike(const std::vector<std::int32_t>& a, std::size_t from_a,
-           const std::vector<std::int32_t>& b, std::size_t from_b) {
+bool equal_from(const std::vector<std::int32_t>& a, std::size_t from_a,
+                const std::vector<std::int32_t>& b, std::size_t from_b) {
   return from_a <= a.size() && from_b <= b.size() &&
          std::equal(a.begin() + static_cast<std::ptrdiff_t>(from_a), a.end(),
                     b.begin() + static_cast<std::ptrdiff_t>(from_b), b.end());
@@ -64,8 +64,8 @@ class Collectives {
   void match_communicator(std::int32_t communicator, std::span<const OpId> calls);
   std::vector<Calls> calls_by_rank(std::int32_t communicator, std::span<const OpId> calls) const;
   std::string what(OpId op) const;
-  void tell(std::int32_t communicator, const Calls& own, const std::vector<const Calls*>& others);
-  void tell_others(std::int32_t communicator, const Calls& next, std::size_t count);
+  void report(std::int32_t communicator, const Calls& own, const std::vector<const Calls*>& others);
+  void report_others(std::int32_t communicator, const Calls& next, std::size_t count);
   void meet(const std::vector<Calls>& calls);
   void check_size(OpId op, const std::vector<Rank>& ranks) const;
   void agree_on_transport(const std::vector<Calls>& calls, std::size_t at);
@@ -100,10 +100,10 @@ void Collectives::check_members() {
     }
     sort_once(own);
     if (whole ? own == members : std::all_of(own.begin(), own.end(), is_member)) continue;
-    std::vector<Rank> strange;
+    std::vector<Rank> foreign;
     std::set_symmetric_difference(own.begin(), own.end(), members.begin(), members.end(),
-                                  std::back_inserter(strange));
-    find({op}, strange,
+                                  std::back_inserter(foreign));
+    find({op}, foreign,
          fmt::format("{} on {} uses {}, which has ranks {}", op_text(operation), ranks_words(own),
                      communicator_text(trace_, operation.communicator), ranks_text(members)));
   }
@@ -159,30 +159,31 @@ std::vector<Collectives::Calls> Collectives::calls_by_rank(std::int32_t communic
 void Collectives::match_communicator(std::int32_t communicator, std::span<const OpId> calls) {
   std::vector<Calls> by_rank = calls_by_rank(communicator, calls);
   first_call_ = calls.front();
-  std::map<std::vector<std::int32_t>, std::vector<const Calls*>> alike;
-  for (const Calls& own : by_rank) alike[own.numbers].push_back(&own);
-  if (alike.size() == 1) {
+  std::map<std::vector<std::int32_t>, std::vector<const Calls*>> equal_from;
+  for (const Calls& own : by_rank) equal_from[own.numbers].push_back(&own);
+  if (equal_from.size() == 1) {
     meet(by_rank);
     return;
   }
-  auto wanted = std::max_element(alike.begin(), alike.end(), [](const auto& a, const auto& b) {
-    if (a.second.size() != b.second.size()) return a.second.size() < b.second.size();
-    return a.second.front()->rank > b.second.front()->rank;
-  });
-  std::size_t told = 0;
+  auto wanted =
+      std::max_element(equal_from.begin(), equal_from.end(), [](const auto& a, const auto& b) {
+        if (a.second.size() != b.second.size()) return a.second.size() < b.second.size();
+        return a.second.front()->rank > b.second.front()->rank;
+      });
+  std::size_t reported = 0;
   for (const Calls& own : by_rank) {
     if (own.numbers == wanted->first) continue;
-    if (told++ == kMaxTold) {
-      tell_others(communicator, own, by_rank.size() - wanted->second.size() - kMaxTold);
+    if (reported++ == kMaxFindings) {
+      report_others(communicator, own, by_rank.size() - wanted->second.size() - kMaxFindings);
       return;
     }
-    tell(communicator, own, wanted->second);
+    report(communicator, own, wanted->second);
   }
 }
 
 // One finding for all further ranks that differ: those before them have shown what is wrong, and
 // each finding lists the lines of all the other ranks.
-void Collectives::tell_others(std::int32_t communicator, const Calls& next, std::size_t count) {
+void Collectives::report_others(std::int32_t communicator, const Calls& next, std::size_t count) {
   OpId at = next.operations.empty() ? first_call_ : next.operations.front();
   find({at}, {next.rank},
        fmt::format("{} more rank{}, rank {} first, call{} other collectives on {}", count,
@@ -191,7 +192,7 @@ void Collectives::tell_others(std::int32_t communicator, const Calls& next, std:
 }
 
 // "broadcast of 8 bytes from rank 0", "barrier".
-std::string said_of(BareKind kind, std::int64_t bytes, Rank root) {
+std::string call_text(BareKind kind, std::int64_t bytes, Rank root) {
   if (kind == BareKind::Barrier) return "barrier";
   return fmt::format(
       "{} of {} bytes{}", text(kind), bytes,
@@ -203,7 +204,7 @@ std::string said_of(BareKind kind, std::int64_t bytes, Rank root) {
 std::string Collectives::what(OpId op) const {
   const TraceOperation& operation = trace_.operations[op];
   if (const auto* collective = std::get_if<TraceCollective>(&operation.body))
-    return said_of(collective->kind, collective->bytes, collective->root);
+    return call_text(collective->kind, collective->bytes, collective->root);
   const auto* call = std::get_if<TraceCall>(&operation.body);
   if (call == nullptr) return std::string(op_text(operation));
   std::string more;
@@ -213,13 +214,13 @@ std::string Collectives::what(OpId op) const {
   if (call->algorithm != default_algorithm(call->kind)) add(algorithm_text(call->algorithm));
   if (call->dtype) add(text(*call->dtype));
   if (call->seq) add(fmt::format("seq {}", *call->seq));
-  return said_of(call->kind, call->bytes, call->root) +
+  return call_text(call->kind, call->bytes, call->root) +
          (more.empty() ? "" : fmt::format(" ({})", more));
 }
 
 // `others` are the ranks with the right list.
-void Collectives::tell(std::int32_t communicator, const Calls& own,
-                       const std::vector<const Calls*>& others) {
+void Collectives::report(std::int32_t communicator, const Calls& own,
+                         const std::vector<const Calls*>& others) {
   using Kind = Difference::Kind;
   const Calls& wanted = *others.front();
   Difference difference = difference_of(own.numbers, wanted.numbers);
@@ -267,20 +268,20 @@ void Collectives::tell(std::int32_t communicator, const Calls& own,
 
 // A transport that one call gives applies to all calls of the collective.
 void Collectives::agree_on_transport(const std::vector<Calls>& calls, std::size_t at) {
-  OpId said{-1};
+  OpId stating{-1};
   for (const Calls& own : calls) {
     OpId op = own.operations[at];
     std::optional<TransportKind>& here = trace_.operations[op].transport;
     if (!here) continue;
-    if (said == OpId{-1}) said = op;
-    const TransportKind& there = *trace_.operations[said].transport;
+    if (stating == OpId{-1}) stating = op;
+    const TransportKind& there = *trace_.operations[stating].transport;
     if (*here != there)
-      find({op, said}, {own.rank},
+      find({op, stating}, {own.rank},
            fmt::format("{} by {} on rank {} meets the one by {} in {}", what(op), text(*here),
-                       to_int(own.rank), text(there), lines_text(trace_, {said})));
+                       to_int(own.rank), text(there), lines_text(trace_, {stating})));
   }
-  if (said == OpId{-1}) return;
-  std::optional<TransportKind> transport = trace_.operations[said].transport;
+  if (stating == OpId{-1}) return;
+  std::optional<TransportKind> transport = trace_.operations[stating].transport;
   for (const Calls& own : calls) trace_.operations[own.operations[at]].transport = transport;
 }
 
@@ -318,12 +319,12 @@ Difference difference_of(const std::vector<std::int32_t>& own,
   if (at == both && own.size() == wanted.size()) return {};
   if (at == own.size()) return {Kind::Missing, at};
   if (at == wanted.size()) return {Kind::Extra, at};
-  if (alike(own, at, wanted, at + 1)) return {Kind::Missing, at};
-  if (alike(own, at + 1, wanted, at)) return {Kind::Extra, at};
+  if (equal_from(own, at, wanted, at + 1)) return {Kind::Missing, at};
+  if (equal_from(own, at + 1, wanted, at)) return {Kind::Extra, at};
   std::size_t other = at + 1;
   while (other < both && own[other] == wanted[other]) ++other;
   if (other < both && own[at] == wanted[other] && own[other] == wanted[at] &&
-      alike(own, other + 1, wanted, other + 1))
+      equal_from(own, other + 1, wanted, other + 1))
     return {Kind::Swapped, at, other};
   return {Kind::Changed, at};
 }

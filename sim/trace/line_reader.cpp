@@ -26,7 +26,7 @@ bool LineReader::refill() {
   if (in_.bad())
     throw InputError(
         fmt::format("{}: expected a readable file, found an error while reading", place()));
-  if (line_number_ == 0) begin_ = end_ - behind_mark({block_.data(), end_}).size();
+  if (line_number_ == 0) begin_ = end_ - after_byte_order_mark({block_.data(), end_}).size();
   return end_ > 0;
 }
 

@@ -115,11 +115,11 @@ void Messages::pair_up(OpId send, OpId receive) {
     met = fmt::format(" of {}", text(*to.dtype));
   }
   if (by.empty()) return;
-  bool behind = here != there;  // a transport is named after the tag, other things after "send"
+  bool after_tag = here != there;  // a transport is named after the tag, other things after "send"
   find({send, receive}, {from.rank, to.rank},
        fmt::format("send{} from rank {} to rank {} (tag {}){} meets the recv{} in line {}",
-                   behind ? "" : by, to_int(from.rank), to_int(to.rank), from.tag, behind ? by : "",
-                   met, number_of(receive)));
+                   after_tag ? "" : by, to_int(from.rank), to_int(to.rank), from.tag,
+                   after_tag ? by : "", met, number_of(receive)));
 }
 
 void Messages::leave(OpId op) {

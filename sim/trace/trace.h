@@ -121,14 +121,14 @@ struct TraceCommunicator {
   std::vector<Rank> ranks;
 };
 
-// One wait of a cycle: `rank` cannot start `line`, which `held_by` orders after the line `behind`;
-// that one meets or is the line `waits_for` of rank `of`, with which the next wait goes on.
+// One wait of a cycle: `rank` cannot start `line`, which `held_by` orders after the line
+// `predecessor`; that one meets or is the line `waits_for` of rank `of`, where the next wait starts.
 struct TraceWait {
   Rank rank;
   std::int64_t line;
-  std::string held_by;     // "stream 0", "communicator 'tp'"
-  std::int64_t behind;     // a line
-  std::int64_t waits_for;  // a line: that of the next wait; of the last, that of the first
+  std::string held_by;       // "stream 0", "communicator 'tp'"
+  std::int64_t predecessor;  // a line
+  std::int64_t waits_for;    // a line: that of the next wait; of the last, that of the first
   Rank of;
 };
 
@@ -136,10 +136,10 @@ struct TraceWait {
 // that wait for each other. The user's check fails (exit code 1), so this is a value and not an
 // exception.
 struct TraceFinding {
-  std::vector<std::int64_t> lines;     // numbers in the file, ascending
-  std::string what;                    // one sentence with "FILE:LINE"
-  std::vector<Rank> ranks = {};        // to look at, ascending
-  std::vector<TraceWait> circle = {};  // the cycle of waits, if it is too long for `what`
+  std::vector<std::int64_t> lines;    // numbers in the file, ascending
+  std::string what;                   // one sentence with "FILE:LINE"
+  std::vector<Rank> ranks = {};       // to look at, ascending
+  std::vector<TraceWait> cycle = {};  // the cycle of waits, if it is too long for `what`
 };
 
 // What a recorder noted about its machine.

@@ -181,9 +181,9 @@ TraceLine& TraceBuilder::line() {
 }
 
 void TraceBuilder::describe(std::string id, std::string name, std::vector<std::string> after) {
-  TraceLine& said = line();
-  said.id = std::move(id);
-  said.name = std::move(name);
+  TraceLine& added = line();
+  added.id = std::move(id);
+  added.name = std::move(name);
   after_.back() = std::move(after);
 }
 

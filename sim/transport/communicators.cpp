@@ -164,8 +164,8 @@ class Making {
       if (ends.communicator[1] < 0 || ends.communicator[1] == ends.communicator[0]) continue;
       const auto& message = std::get<PointToPoint>(operation.body);
       bool source = ends.communicator[0] == kParent;
-      use_.torn.push_back({op, source ? message.source : message.destination,
-                           source ? message.destination : message.source});
+      use_.parent_mismatches.push_back({op, source ? message.source : message.destination,
+                                        source ? message.destination : message.source});
     }
   }
 

@@ -45,11 +45,11 @@ struct CommunicatorUse {
   // One sentence if PyTorch warns; else empty.
   std::string warning = {};
   // Messages of which one end would use the parent and the other end a communicator of the pair.
-  struct Torn {
+  struct ParentMismatch {
     OpId op;
     Rank with_parent, without;
   };
-  std::vector<Torn> torn = {};
+  std::vector<ParentMismatch> parent_mismatches = {};
   // Ranks without a part in the first use of a parent that is created on first use, and the
   // operation.
   std::vector<Rank> absent = {};

@@ -47,10 +47,10 @@ Asked recorded(const std::string& name) {
   Asked out;
   for (const DispatchedCall& call : report.calls) {
     if (!call.op) continue;
-    out.mesh = call.said->mesh;
-    OpCall asked{call.op, {}, call.said->attributes, call.said->loss_parallel};
+    out.mesh = call.op_line->mesh;
+    OpCall asked{call.op, {}, call.op_line->attributes, call.op_line->loss_parallel};
     std::size_t input = 0;
-    for (const OperatorLine::Argument& argument : call.said->in) {
+    for (const OperatorLine::Argument& argument : call.op_line->in) {
       OpArgument& tensors = asked.arguments.emplace_back();
       tensors.is_list = argument.is_list;
       for (std::size_t i = 0; i < argument.values.size(); ++i, ++input) {

@@ -87,24 +87,24 @@ RequestOracle::RequestOracle(const Request& request, const Pattern& pattern)
       tensor.push_back(pattern.source_bits(i, addend));
     addends_.push_back(std::move(tensor));
   }
-  find_stands();
+  find_held();
 }
 
-void RequestOracle::find_stands() {
+void RequestOracle::find_held() {
   const Layout& from = request_.source();
-  stands_.assign(zero_axes_.size(),
-                 std::vector<std::int64_t>(static_cast<std::size_t>(element_count(from.shape()))));
+  holds_.assign(zero_axes_.size(),
+                std::vector<std::int64_t>(static_cast<std::size_t>(element_count(from.shape()))));
   for (std::int32_t p = 0; !zero_axes_.empty() && p < from.mesh().size(); ++p)
     for (std::int64_t element : held_elements(from, p))
       for (std::size_t z = 0; z < zero_axes_.size(); ++z)
-        stands_[z][static_cast<std::size_t>(element)] =
+        holds_[z][static_cast<std::size_t>(element)] =
             coordinate_of(from.mesh(), p)[static_cast<std::size_t>(zero_axes_[z])];
 }
 
 bool RequestOracle::has_value(std::int32_t position, std::int64_t element) const {
   std::vector<std::int64_t> mine = coordinate_of(request_.destination().mesh(), position);
   for (std::size_t z = 0; z < zero_axes_.size(); ++z)
-    if (stands_[z][static_cast<std::size_t>(element)] !=
+    if (holds_[z][static_cast<std::size_t>(element)] !=
         mine[static_cast<std::size_t>(zero_axes_[z])])
       return false;
   return true;

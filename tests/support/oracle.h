@@ -63,7 +63,7 @@ class RequestOracle {
   std::int64_t divisor() const { return divisor_; }
 
  private:
-  void find_stands();
+  void find_held();
   const std::vector<std::uint64_t>& fold_of(const std::vector<std::int64_t>& wanted) const;
   std::vector<std::byte> cut(const std::vector<std::uint64_t>& tensor,
                              const std::vector<std::int64_t>& elements) const;
@@ -74,7 +74,7 @@ class RequestOracle {
   bool axes_correspond_;
   std::vector<int> zero_axes_;  // S -> P(sum)
   // Per zero axis, the coordinate of every element's source ranks.
-  std::vector<std::vector<std::int64_t>> stands_;
+  std::vector<std::vector<std::int64_t>> holds_;
   std::vector<std::vector<std::uint64_t>> addends_;  // one global tensor per addend
   // Folded global tensors by the addends that they fold, computed when first needed.
   mutable std::deque<std::pair<std::vector<std::int64_t>, std::vector<std::uint64_t>>> folded_;

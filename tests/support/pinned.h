@@ -17,13 +17,13 @@
 
 namespace reshard::test {
 
-inline bool writes_anew() { return std::getenv("RESHARD_UPDATE_FIGURES") != nullptr; }
+inline bool rewrites() { return std::getenv("RESHARD_UPDATE_FIGURES") != nullptr; }
 
 // Line i of the file must be line_of(i), and there must be `count` lines. If only a part is tested
 // (part.h), every kOneOf-th line is compared.
 template <class Number, class LineOf>
 void check_lines(const std::string& path, Number count, const LineOf& line_of) {
-  if (writes_anew()) {
+  if (rewrites()) {
     std::ofstream file(path);
     for (Number i = 0; i < count; ++i) file << line_of(i) << '\n';
   }
@@ -40,7 +40,7 @@ void check_lines(const std::string& path, Number count, const LineOf& line_of) {
 class Pinned {
  public:
   Pinned(std::string path, std::int64_t together) : path_(std::move(path)), together_(together) {
-    if (writes_anew()) return;
+    if (rewrites()) return;
     std::ifstream file(path_);
     for (std::string line; std::getline(file, line);) lines_were_.push_back(line);
     REQUIRE(!lines_were_.empty());

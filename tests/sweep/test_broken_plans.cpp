@@ -50,10 +50,10 @@ std::int64_t elements(const Plan& plan) {
 }
 
 // What the proof says of one plan after another, against what it said.
-class Said {
+class Verdicts {
  public:
   // Without a name nothing is known.
-  explicit Said(const char* name = nullptr) {
+  explicit Verdicts(const char* name = nullptr) {
     if (name != nullptr) pinned_.emplace(fmt::format("tests/sweep/data/{}.txt", name), 100);
   }
 
@@ -87,9 +87,10 @@ class Said {
 };
 
 // What the two say of one plan must agree; returns whether it is wrong.
-bool refuted(const SlowMeanings& meaning, const Plan& plan, const std::string& what, Said& said) {
+bool refuted(const SlowMeanings& meaning, const Plan& plan, const std::string& what,
+             Verdicts& verdicts) {
   ProofResult result = check_plan(plan);
-  said.add(result);
+  verdicts.add(result);
   const std::optional<Refutation>& refutation = result.refutation;
   std::string fault = slow_fault(meaning, plan);
   if (refutation.has_value() != !fault.empty())
@@ -99,8 +100,8 @@ bool refuted(const SlowMeanings& meaning, const Plan& plan, const std::string& w
 }
 
 void break_often(Prng& prng, const SlowMeanings& meaning, const Plan& plan, const std::string& what,
-                 Tally& tally, Said& said) {
-  if (refuted(meaning, plan, what, said)) FAIL(what << ": wrong before it is broken");
+                 Tally& tally, Verdicts& verdicts) {
+  if (refuted(meaning, plan, what, verdicts)) FAIL(what << ": wrong before it is broken");
   ++tally.plans;
   std::map<std::string, bool> kinds;
   for (const Step& step : plan.steps) kinds[std::string(kind_text(step))] = true;
@@ -109,7 +110,7 @@ void break_often(Prng& prng, const SlowMeanings& meaning, const Plan& plan, cons
     Plan broken = plan;
     std::string field = break_plan(prng, broken);
     bool wrong =
-        refuted(meaning, broken, what + " break " + std::to_string(i) + " of " + field, said);
+        refuted(meaning, broken, what + " break " + std::to_string(i) + " of " + field, verdicts);
     ++tally.broken;
     tally.refuted += wrong;
     ++tally.by_break[field][wrong];
@@ -150,7 +151,7 @@ TEST_CASE("broken plans: 120,000 of the planners' plans, each refuted if and onl
   PlannerInput input;
   input.topology = &topology;
   Tally tally;
-  Said said;
+  Verdicts verdicts;
   for (std::uint64_t seed = 500'000; tally.broken < 120'000 / kOneOf; ++seed) {
     Prng prng(seed);
     std::optional<Request> request = draw_request(prng);
@@ -158,28 +159,29 @@ TEST_CASE("broken plans: 120,000 of the planners' plans, each refuted if and onl
     Plan plan = any_plan(prng, *request, input);
     if (elements(plan) > kMostElements) continue;
     break_often(prng, {SlowMeaning(*request)}, plan,
-                fmt::format("seed {}: {} by {}", seed, request->text(), plan.planner), tally, said);
+                fmt::format("seed {}: {} by {}", seed, request->text(), plan.planner), tally,
+                verdicts);
   }
   check_reach(tally);
 }
 
 TEST_CASE("broken plans: 80,000 of drawn 2-d and 3-d plans, each refuted if and only if wrong") {
   Tally tally;
-  Said said("refutations-drawn");
+  Verdicts verdicts("refutations-drawn");
   for (std::uint64_t seed = 900'000; tally.broken < 80'000 / kOneOf; ++seed) {
     Prng prng(seed);
     std::optional<Plan> plan = drawn(prng, 2, 60, 8);
     if (!plan) continue;
     break_often(prng, {SlowMeaning(plan->request())}, *plan,
-                fmt::format("seed {}: {}", seed, requests_text(*plan)), tally, said);
+                fmt::format("seed {}: {}", seed, requests_text(*plan)), tally, verdicts);
   }
   check_reach(tally);
-  said.finish();
+  verdicts.finish();
 }
 
 TEST_CASE("broken plans: 40,000 of two tensors or three, each refuted if and only if wrong") {
   Tally tally;
-  Said said("refutations-joined");
+  Verdicts verdicts("refutations-joined");
   for (std::uint64_t seed = 1'300'000; tally.broken < 40'000 / kOneOf; ++seed) {
     Prng prng(seed);
     std::vector<Plan> parts;
@@ -192,8 +194,8 @@ TEST_CASE("broken plans: 40,000 of two tensors or three, each refuted if and onl
     SlowMeanings meanings;
     for (const Request& request : plan.tensors) meanings.emplace_back(request, plan.dims());
     break_often(prng, meanings, plan, fmt::format("seed {}: {}", seed, requests_text(plan)), tally,
-                said);
+                verdicts);
   }
   check_reach(tally);
-  said.finish();
+  verdicts.finish();
 }

@@ -41,7 +41,7 @@ std::string of_step(const Plan& plan, const Step& step) {
   }
   Transfers transfers(plan, step);
   out += word(transfers.rounds()) + word(transfers.count()) + word(transfers.at_once()) +
-         word(transfers.group_size()) + (transfers.rounds_alike() ? "alike " : "") +
+         word(transfers.group_size()) + (transfers.equal_rounds() ? "alike " : "") +
          (transfers.is_ring() ? "ring " : "");
   auto show = [&](std::int32_t from, std::int32_t to, std::int64_t bytes, const Terms*) {
     out += word(from) + word(to) + word(bytes);
@@ -102,7 +102,7 @@ TEST_CASE("drawn traffic: expansions and shares are what they were") {
                                       std::int64_t{7}, std::int64_t{100}}) {
           Expansion expansion(kind, algorithm, n, elements);
           std::string out = word(expansion.size()) + word(expansion.rounds()) +
-                            word(expansion.rounds_alike() ? 1 : 0) + word(expansion.is_ring());
+                            word(expansion.equal_rounds() ? 1 : 0) + word(expansion.is_ring());
           std::vector<std::int64_t> waits;
           auto show = [&](const Transfer& transfer) {
             out += word(transfer.source) + word(transfer.destination) + word(transfer.first_chunk) +

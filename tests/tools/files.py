@@ -276,8 +276,8 @@ class Inputs(Files):
 
     def test_standard_input_is_read_once(self):
         for words in (["--plan", "-", "--plan", "-"], ["--plan", "-", "--plan", "/dev/stdin"]):
-            self.refused(["plan", *words], "--plan: expected an input other than that of --plan, which "
-                         "can be read only once", input=self.plan, stdin=None)  # fmt: skip
+            self.refused(["plan", *words], "--plan: expected an input other than that of --plan, "
+                         "which can be read only once", input=self.plan, stdin=None)  # fmt: skip
         self.refused(["compare", "-", "-"], "'-' twice")
         self.refused(["calibrate", "--topology", "dgx-h100", "--compare", "-", "-"],
                      "FILE: expected an input other than that of FILE")  # fmt: skip

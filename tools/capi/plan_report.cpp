@@ -27,7 +27,7 @@ struct ReportForm {
 };
 
 std::string table(sim::Job& job, bool explain) {
-  return sim::plan_table(job.report_beside_torch(explain), explain, false, tools::screen_width());
+  return sim::plan_table(job.report_with_torch(explain), explain, false, tools::screen_width());
 }
 
 std::string simulation(sim::Job& job, sim::DataReport&& data) {
@@ -39,11 +39,9 @@ std::string simulation(sim::Job& job, sim::DataReport&& data) {
 constexpr ReportForm kForms[] = {
     {"table", [](sim::Job& job) { return table(job, false); }},
     {"explanation", [](sim::Job& job) { return table(job, true); }},
-    {"json", [](sim::Job& job) { return sim::plan_json(job.report_beside_torch(true)); }},
+    {"json", [](sim::Job& job) { return sim::plan_json(job.report_with_torch(true)); }},
     {"html",
-     [](sim::Job& job) {
-       return sim::run_page("plan", job.report_beside_torch(true), job.study());
-     }},
+     [](sim::Job& job) { return sim::run_page("plan", job.report_with_torch(true), job.study()); }},
     {"perfetto",
      [](sim::Job& job) {
        std::ostringstream out;

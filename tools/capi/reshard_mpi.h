@@ -47,7 +47,7 @@ typedef reshard_shards reshard_mpi_shards;
  * of the plan; their memory must live as long as `prepared`. A process without a rank in the plan
  * passes empty shards. The plan must be the same on all processes: if it is not, or if one of them
  * cannot go on, all get the same RESHARD_INPUT_ERROR, which says what differs or which process has
- * what problem, and all may go on. If `mpi` is NULL, the other processes are not told. */
+ * what problem, and all may go on. If `mpi` is NULL, the other processes are not notified. */
 RESHARD_API int32_t reshard_mpi_prepare(reshard_mpi* mpi, const reshard_plan* plan,
                                         const reshard_mpi_shards* shards,
                                         reshard_mpi_plan** prepared);

@@ -12,7 +12,7 @@ namespace reshard::tools {
 namespace {
 
 // Bytes per reason, as nobody reads more.
-constexpr std::size_t kMostSaid = 16'384;
+constexpr std::size_t kMostReported = 16'384;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ Failure failure_of(const std::exception_ptr& exception) {
 
 void say(const std::vector<std::string>& reasons) {
   for (const std::string& reason : reasons)
-    std::fprintf(stderr, "reshard: error: %s\n", printable_lines(reason, kMostSaid).c_str());
+    std::fprintf(stderr, "reshard: error: %s\n", printable_lines(reason, kMostReported).c_str());
 }
 
 }  // namespace reshard::tools

@@ -17,7 +17,7 @@ struct CheckNotHeld {
 // Many processes stop together, or one of them ended all; everything has already been reported.
 struct Stopped {
   int exit_code;
-  std::vector<std::string> said;  // what this process reported
+  std::vector<std::string> reported;  // what this process reported
 };
 
 // The exit code and the sentences for standard error that an exception stands for.

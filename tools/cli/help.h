@@ -24,12 +24,12 @@ class HelpFormatter : public CLI::Formatter {
     return fitted(Formatter::make_description(app));
   }
   std::string make_option_desc(const CLI::Option* option) const override {
-    return beside(Formatter::make_option_desc(option));
+    return wrapped(Formatter::make_option_desc(option));
   }
   std::string make_subcommand(const CLI::App* command) const override {
     std::stringstream out;
     CLI::detail::format_help(out, command->get_display_name(true),
-                             beside(command->get_description()), column_width_);
+                             wrapped(command->get_description()), column_width_);
     return out.str();
   }
   // CLI11 indents what belongs to a command by two columns.
@@ -48,7 +48,7 @@ class HelpFormatter : public CLI::Formatter {
 
  private:
   // Wraps text for the column next to the names.
-  std::string beside(const std::string& text) const {
+  std::string wrapped(const std::string& text) const {
     return fmt::format("{}", fmt::join(sim::wrapped(text, width_ - column_width_), "\n"));
   }
   // Wraps line by line; an indented line is a shell command, which continues after a backslash.

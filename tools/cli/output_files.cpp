@@ -31,7 +31,7 @@ namespace {
 // ---- signals: data that a handler may access
 
 std::array<std::atomic<const char*>, 16> names_to_remove{};
-std::atomic<int> being_put_in_place{0}, signal_meanwhile{0};
+std::atomic<int> being_put_in_place{0}, pending_signal{0};
 
 void end_by(int number) {
   for (std::atomic<const char*>& name : names_to_remove)
@@ -42,7 +42,7 @@ void end_by(int number) {
 
 void on_signal(int number) {
   if (being_put_in_place > 0)
-    signal_meanwhile = number;
+    pending_signal = number;
   else
     end_by(number);
 }
@@ -52,7 +52,7 @@ class WithoutSignals {
   WithoutSignals() { ++being_put_in_place; }
   ~WithoutSignals() {
     if (--being_put_in_place > 0) return;
-    if (int number = signal_meanwhile.exchange(0); number != 0) end_by(number);
+    if (int number = pending_signal.exchange(0); number != 0) end_by(number);
   }
   WithoutSignals(const WithoutSignals&) = delete;
   WithoutSignals& operator=(const WithoutSignals&) = delete;
@@ -76,7 +76,7 @@ int above_standard(int file) {
 
 // An unpredictable name next to the target; short, as the target's name may be of the maximum
 // length.
-std::string name_beside(const std::filesystem::path& target) {
+std::string temporary_name(const std::filesystem::path& target) {
   std::uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number)
     number = static_cast<std::uint64_t>(::getpid());
@@ -129,7 +129,7 @@ class OutputFiles::File {
   void give_name() {
     if (!name_.empty()) return;
     std::string self = fmt::format("/proc/self/fd/{}", descriptor_), name;
-    do name = name_beside(target_);
+    do name = temporary_name(target_);
     while (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) != 0 &&
            errno == EEXIST);
     if (::access(name.c_str(), F_OK) != 0) fail("linkat", path_);
@@ -152,7 +152,7 @@ class OutputFiles::File {
       if (descriptor_ >= 0 || !unknown) return;
     }
     do {
-      name_ = name_beside(target_);
+      name_ = temporary_name(target_);
       remember_name();
       descriptor_ = above_standard(
           ::open(name_.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY | O_CLOEXEC, mode));

@@ -66,8 +66,8 @@ void huber_loss(Steps& s) {
   StepTensor is_near = s("lt.Scalar", {far}, {{"other", number(delta)}});
   StepTensor half = s("mul.Tensor", {far}, {{"other", number(0.5)}});
   StepTensor near = s("mul.Tensor", {half, far});
-  StepTensor behind = s("sub.Tensor", {far}, {{"other", number(0.5 * delta)}});
-  StepTensor line = s("mul.Tensor", {behind}, {{"other", number(delta)}});
+  StepTensor shifted = s("sub.Tensor", {far}, {{"other", number(0.5 * delta)}});
+  StepTensor line = s("mul.Tensor", {shifted}, {{"other", number(delta)}});
   give_reduced(s, s("where.self", {is_near, near, line}));
 }
 

@@ -104,10 +104,10 @@ Shape batch_of(const OpSite& site) {
   return batch;
 }
 
-// The mark of a tensor with `behind` dims after its batch dims, where dim `dim` of the scores is
+// The mark of a tensor with `trailing` dims after its batch dims, where dim `dim` of the scores is
 // cut.
-Mark mark_on(const Shape& batch, int dim, const Shape& shape, int behind) {
-  int at = dim - (batch.size() - (shape.size() - behind));
+Mark mark_on(const Shape& batch, int dim, const Shape& shape, int trailing) {
+  int at = dim - (batch.size() - (shape.size() - trailing));
   return at < 0 || (shape[at] == 1 && batch[dim] != 1) ? Mark::replicate() : Mark::shard(at);
 }
 

@@ -79,7 +79,7 @@ std::vector<std::int64_t> split_sizes(const OpSite& site) {
 Rows split(const OpSite& site) {
   Rows rows;
   int count = static_cast<int>(site.outputs.size()) + 1;
-  cut_alike(site, {site.dim("dim", 0)}, count, rows);
+  shard_equally(site, {site.dim("dim", 0)}, count, rows);
   keep_partials(kPartials, count, rows);
   return rows;
 }
@@ -149,7 +149,7 @@ Rows slice(const OpSite& site) {
   DimSlice part = slice_in_dim(site.attributes, length);
   bool all = part.start == 0 && part.end == length && part.step == 1;
   Rows rows;
-  cut_alike(site, all ? std::vector<int>{} : std::vector<int>{dim}, 2, rows);
+  shard_equally(site, all ? std::vector<int>{} : std::vector<int>{dim}, 2, rows);
   keep_partials(kPartials, 2, rows);
   return rows;
 }
@@ -176,7 +176,7 @@ Shape shape_attribute(const OpSite& site, std::string_view name) {
 // The gradient of a part, written into zeros.
 Rows slice_backward(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {site.dim("dim", 0)}, 2, rows);
+  shard_equally(site, {site.dim("dim", 0)}, 2, rows);
   keep_partials(kPartials, 2, rows);
   return rows;
 }
@@ -196,7 +196,7 @@ Metas put_into_metas(const OpSite& site) {
 
 Rows slice_scatter(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {site.dim("dim", 0)}, 3, rows);
+  shard_equally(site, {site.dim("dim", 0)}, 3, rows);
   keep_partials(kPartials, 3, rows);
   return rows;
 }
@@ -229,7 +229,7 @@ Rows pad(const OpSite& site) {
     if (pads[2 * i] != 0 || pads[2 * i + 1] != 0)
       padded.push_back(site.shape(0).size() - 1 - static_cast<int>(i));
   Rows rows;
-  cut_alike(site, padded, 2, rows);
+  shard_equally(site, padded, 2, rows);
   // A partial sum would add up a padding value other than 0.
   bool sums = padded.empty() || site.attributes.number("value", 0) == 0;
   for (ReduceOp op : kPartials)
@@ -253,7 +253,7 @@ Metas pad_metas(const OpSite& site) {
 Rows turn(const OpSite& site) {
   std::optional<std::vector<int>> dims = site.dims("dims");
   Rows rows;
-  cut_alike(site, dims && !dims->empty() ? *dims : all_dims(site.shape(0).size()), 2, rows);
+  shard_equally(site, dims && !dims->empty() ? *dims : all_dims(site.shape(0).size()), 2, rows);
   keep_partials(kPartials, 2, rows);
   return rows;
 }

@@ -143,7 +143,7 @@ Metas decompose_metas(const OpSite& site) {
 // The cross product of vectors along one dim.
 Rows cross(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {site.dim("dim", -1)}, 3, rows);
+  shard_equally(site, {site.dim("dim", -1)}, 3, rows);
   return rows;
 }
 

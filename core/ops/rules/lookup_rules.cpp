@@ -111,11 +111,11 @@ Rows scatter(const OpSite& site) {
   std::vector<const TensorMeta*> inputs = site.inputs();
   Rows rows;
   for (int d = 0; d < site.shape(0).size(); ++d) {
-    bool alike =
+    bool same =
         d != dim && std::all_of(inputs.begin(), inputs.end(), [&](const TensorMeta* other) {
           return other->shape.size() == site.shape(0).size() && other->shape[d] == site.shape(0)[d];
         });
-    if (alike) rows.emplace_back(inputs.size() + 1, Mark::shard(d));
+    if (same) rows.emplace_back(inputs.size() + 1, Mark::shard(d));
   }
   return rows;
 }

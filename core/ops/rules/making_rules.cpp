@@ -14,7 +14,7 @@ namespace {
 // addend of a sum would change the value (PyTorch keeps such partials).
 Rows keep(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {}, 2, rows);
+  shard_equally(site, {}, 2, rows);
   // Reinterpreted addends do not add up to the reinterpreted value (PyTorch keeps such partials
   // too).
   bool reads_bits = site.op.name == "view.dtype" && site.outputs[0]->dtype != site.meta(0).dtype;
@@ -28,7 +28,7 @@ Rows keep(const OpSite& site) {
 
 Rows keep_rows_of_torch(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {}, 2, rows);
+  shard_equally(site, {}, 2, rows);
   keep_partials(kPartials, 2, rows);
   return rows;
 }
@@ -60,7 +60,7 @@ bool commutes(ReduceOp op, DType from, DType to) {
 
 Rows to_copy(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {}, 2, rows);
+  shard_equally(site, {}, 2, rows);
   DType from = site.meta(0).dtype, to = dtype_or(site.attributes, from);
   for (ReduceOp op : kPartials)
     if (commutes(op, from, to)) keep_partials({op}, 2, rows);
@@ -70,7 +70,7 @@ Rows to_copy(const OpSite& site) {
 // zeros_like and the like read no values, so a partial gives a replica.
 Rows like(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {}, 2, rows);
+  shard_equally(site, {}, 2, rows);
   for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Avg, ReduceOp::Min, ReduceOp::Max, ReduceOp::Product,
                       ReduceOp::Band, ReduceOp::Bor, ReduceOp::Bxor})
     rows.push_back({Mark::replicate(), Mark::partial(op)});
@@ -107,7 +107,7 @@ Metas new_metas(const OpSite& site) {
 // Random numbers in place, and dropout with its mask: each rank produces its own part.
 Rows random(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {}, static_cast<int>(site.outputs.size()) + 1, rows);
+  shard_equally(site, {}, static_cast<int>(site.outputs.size()) + 1, rows);
   return rows;
 }
 

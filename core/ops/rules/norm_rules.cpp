@@ -14,7 +14,7 @@ namespace {
 
 Rows softmax(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {site.dim("dim", -1)}, static_cast<int>(site.inputs().size()) + 1, rows);
+  shard_equally(site, {site.dim("dim", -1)}, static_cast<int>(site.inputs().size()) + 1, rows);
   return rows;
 }
 

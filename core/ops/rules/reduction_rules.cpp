@@ -228,7 +228,7 @@ Metas argmax_metas(const OpSite& site) {
 
 Rows sort(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {index_dim(site)}, 3, rows);
+  shard_equally(site, {index_dim(site)}, 3, rows);
   return rows;
 }
 
@@ -248,7 +248,7 @@ Metas sort_metas(const OpSite& site) {
 
 Rows scan(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {site.dim("dim", 0)}, 2, rows);
+  shard_equally(site, {site.dim("dim", 0)}, 2, rows);
   if (site.op.name.starts_with("cumsum")) keep_partials({ReduceOp::Sum, ReduceOp::Avg}, 2, rows);
   return rows;
 }
@@ -265,7 +265,7 @@ Metas scan_metas(const OpSite& site) {
 
 Rows scan_indices(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {site.dim("dim", 0)}, 3, rows);
+  shard_equally(site, {site.dim("dim", 0)}, 3, rows);
   return rows;
 }
 

@@ -30,7 +30,7 @@ Metas rename_metas(const OpSite& site) {
 // Pairs along the last dim become complex numbers, which have no order.
 Rows as_complex(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {site.shape(0).size() - 1}, 2, rows);
+  shard_equally(site, {site.shape(0).size() - 1}, 2, rows);
   keep_partials({ReduceOp::Sum, ReduceOp::Avg}, 2, rows);
   return rows;
 }
@@ -45,7 +45,7 @@ Metas as_complex_metas(const OpSite& site) {
 // The reverse. The last dim becomes two; it keeps its cut if all parts are of the same size.
 Rows as_real(const OpSite& site) {
   Rows rows;
-  cut_alike(site, {}, 2, rows);
+  shard_equally(site, {}, 2, rows);
   keep_partials(kPartials, 2, rows);
   return rows;
 }
@@ -69,7 +69,7 @@ Metas as_real_metas(const OpSite& site) {
 Rows fourier(const OpSite& site) {
   Rows rows;
   std::optional<std::vector<int>> dims = site.dims("dim");
-  cut_alike(site, dims.value_or(std::vector<int>{}), 2, rows);
+  shard_equally(site, dims.value_or(std::vector<int>{}), 2, rows);
   keep_partials({ReduceOp::Sum, ReduceOp::Avg}, 2, rows);
   return rows;
 }

@@ -87,8 +87,8 @@ namespace {
 using Numbers = std::vector<std::int64_t>;
 
 // Dims that are not yet taken and have this size and stride.
-std::vector<int> alike(const Shape& shape, const Numbers& own, std::int64_t size,
-                       std::int64_t stride, const std::vector<int>& taken) {
+std::vector<int> same_dims(const Shape& shape, const Numbers& own, std::int64_t size,
+                           std::int64_t stride, const std::vector<int>& taken) {
   std::vector<int> out;
   for (int d = 0; d < shape.size(); ++d)
     if (shape[d] == size && own[to_index(d)] == stride &&
@@ -110,7 +110,7 @@ std::vector<int> strided_order(const Shape& shape, const OpAttributes& attribute
   std::vector<int> out;
   for (std::size_t at = 0; fits && at < sizes.size(); ++at) {
     std::vector<int> found = is_same ? std::vector<int>{static_cast<int>(at)}
-                                     : alike(shape, own, sizes[at], strides[at], out);
+                                     : same_dims(shape, own, sizes[at], strides[at], out);
     fits = found.size() == 1;
     if (fits) out.push_back(found[0]);
   }

@@ -272,10 +272,10 @@ void unsqueeze(ViewMap& map, const OpAttributes& attributes) {
 // at the end.
 void at_least(ViewMap& map, int least) {
   int missing = std::max(0, least - map.input.size());
-  int behind = least == 3 && missing > 0 ? 1 : 0;
-  for (int d = 0; d < missing - behind; ++d) map.add({}, 1);
+  int trailing = least == 3 && missing > 0 ? 1 : 0;
+  for (int d = 0; d < missing - trailing; ++d) map.add({}, 1);
   for (int d = 0; d < map.input.size(); ++d) keep(map, d);
-  for (int d = 0; d < behind; ++d) map.add({}, 1);
+  for (int d = 0; d < trailing; ++d) map.add({}, 1);
 }
 
 template <int least>

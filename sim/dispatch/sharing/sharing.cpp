@@ -119,23 +119,23 @@ class Following {
   // ---- one line
 
   void redistribute() {
-    const OperatorLine& said = *call_->said;
-    ValueId value = said.in[0].values[0];
-    read(value, said.in[0].names[0]);
+    const OperatorLine& op_line = *call_->op_line;
+    ValueId value = op_line.in[0].values[0];
+    read(value, op_line.in[0].names[0]);
     const DispatchedMove& move = call_->moves.front();
     MemoryPlace there = place_of(value);
     if (move.from != move.to) {
       MemoryId memory = own_memory();
       there = {memory, memory, dense_view(call_->in[0]->meta)};
     }
-    place(said.out[0], std::move(there));
+    place(op_line.out[0], std::move(there));
   }
 
   void follow() {
-    const OperatorLine& said = *call_->said;
-    std::vector<ValueId> inputs = said.flat_in();
-    std::vector<std::string> names = said.flat_names();
-    std::vector<std::size_t> written = written_inputs(*call_->op, said);
+    const OperatorLine& op_line = *call_->op_line;
+    std::vector<ValueId> inputs = op_line.flat_in();
+    std::vector<std::string> names = op_line.flat_names();
+    std::vector<std::size_t> written = written_inputs(*call_->op, op_line);
     std::optional<std::vector<MemoryView>> views = views_made(inputs);
     auto is_written = [&](std::size_t input) {
       return std::find(written.begin(), written.end(), input) != written.end();
@@ -146,7 +146,7 @@ class Following {
     for (std::size_t i : written)
       if (inputs[i] != kNoValue) write(inputs[i], names[i], move_of(i));
     if (views) return give_views(inputs[0], names[0], *views);
-    give_outputs(inputs, outputs_written(said, written));
+    give_outputs(inputs, outputs_written(op_line, written));
   }
 
   std::optional<std::vector<MemoryView>> views_made(const std::vector<ValueId>& inputs) const {
@@ -156,30 +156,30 @@ class Following {
     for (const auto& output : call_->decision.outputs)
       metas.push_back(output ? std::optional(output->meta) : std::nullopt);
     return views_of(call_->op->name, call_->in[0]->meta, place_of(inputs[0]).view,
-                    call_->said->attributes, metas);
+                    call_->op_line->attributes, metas);
   }
 
   void give_views(ValueId value, const std::string& name, const std::vector<MemoryView>& views) {
     MemoryPlace from = place_of(value);
     if (const DispatchedMove* move = move_of(0)) from.memory = copy(from, name, *move);
-    for (std::size_t i = 0; i < call_->said->out.size() && i < views.size(); ++i)
-      place(call_->said->out[i], {from.whole, from.memory, views[i]});
+    for (std::size_t i = 0; i < call_->op_line->out.size() && i < views.size(); ++i)
+      place(call_->op_line->out[i], {from.whole, from.memory, views[i]});
   }
 
   void give_outputs(const std::vector<ValueId>& inputs,
                     const std::vector<std::optional<std::size_t>>& same) {
-    const OperatorLine& said = *call_->said;
-    for (std::size_t i = 0; i < said.out.size(); ++i) {
-      if (said.out[i] == kNoValue) continue;
+    const OperatorLine& op_line = *call_->op_line;
+    for (std::size_t i = 0; i < op_line.out.size(); ++i) {
+      if (op_line.out[i] == kNoValue) continue;
       if (same[i]) {
-        place(said.out[i], place_of(inputs[*same[i]]));
+        place(op_line.out[i], place_of(inputs[*same[i]]));
         continue;
       }
       // An operator that only works on its inputs returns them.
       const auto& outputs = call_->decision.outputs.empty() ? call_->in : call_->decision.outputs;
       if (i >= outputs.size() || !outputs[i]) continue;
       MemoryId memory = own_memory();
-      place(said.out[i], {memory, memory, made_view(outputs[i]->meta, inputs)});
+      place(op_line.out[i], {memory, memory, made_view(outputs[i]->meta, inputs)});
     }
   }
 
@@ -299,15 +299,15 @@ class Groups {
   std::vector<std::vector<ValueId>> members_;  // by the first of them
 };
 
-void join_outputs(const OperatorLine& said, const Operator* op, Groups& groups) {
-  std::vector<ValueId> inputs = said.flat_in();
-  std::vector<std::optional<std::size_t>> same(said.out.size());
-  if (op) same = outputs_written(said, written_inputs(*op, said));
+void join_outputs(const OperatorLine& op_line, const Operator* op, Groups& groups) {
+  std::vector<ValueId> inputs = op_line.flat_in();
+  std::vector<std::optional<std::size_t>> same(op_line.out.size());
+  if (op) same = outputs_written(op_line, written_inputs(*op, op_line));
   bool views = (!op || may_share_memory(op->name)) && inputs[0] != kNoValue;
-  for (std::size_t i = 0; i < said.out.size(); ++i) {
+  for (std::size_t i = 0; i < op_line.out.size(); ++i) {
     if (!same[i] && views) same[i] = 0;
     bool shares = same[i] && inputs[*same[i]] != kNoValue;
-    groups.join(said.out[i], shares ? inputs[*same[i]] : said.out[i]);
+    groups.join(op_line.out[i], shares ? inputs[*same[i]] : op_line.out[i]);
   }
 }
 
@@ -323,18 +323,18 @@ std::vector<std::vector<ValueId>> stale_after(
   for (const auto& line : tensors) groups.begin(line->out[0]);
   std::vector<std::vector<ValueId>> out(lines.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const OperatorLine& said = *lines[i];
-    bool calls = said.kind == OperatorLine::Kind::Call;
-    const Operator* op = calls ? &said.op() : nullptr;
-    std::vector<ValueId> inputs = said.flat_in();
+    const OperatorLine& op_line = *lines[i];
+    bool calls = op_line.kind == OperatorLine::Kind::Call;
+    const Operator* op = calls ? &op_line.op() : nullptr;
+    std::vector<ValueId> inputs = op_line.flat_in();
     if (op)
-      for (std::size_t input : written_inputs(*op, said)) {
+      for (std::size_t input : written_inputs(*op, op_line)) {
         if (inputs[input] == kNoValue) continue;
         for (ValueId value : groups.of(inputs[input]))
           if (auto last = last_use.find(value); last != last_use.end() && last->second > i)
             out[i].push_back(value);
       }
-    join_outputs(said, op, groups);
+    join_outputs(op_line, op, groups);
   }
   return out;
 }

@@ -25,13 +25,13 @@ double coarsest_spacing(const DispatchedCall& call, DType dtype) {
 }  // namespace
 
 void Comparing::compare(const DispatchedCall& call, std::size_t output, const Array& expected,
-                        const Sharded& found, std::int64_t behind) {
+                        const Sharded& found, std::int64_t folded) {
   std::string what = fmt::format("output {}", output);
   std::optional<Array> whole = put_together(call, what, found);
   if (!whole) return;
   if (on_output_) on_output_(call, output, *whole);
   if (whole->shape == expected.shape) report_.elements_compared += element_count(expected.shape);
-  agree(call, what, expected, *whole, found, behind);
+  agree(call, what, expected, *whole, found, folded);
 }
 
 std::optional<Array> Comparing::brought(const DispatchedCall& call, std::size_t input,
@@ -43,7 +43,7 @@ std::optional<Array> Comparing::brought(const DispatchedCall& call, std::size_t 
 }
 
 bool Comparing::agree(const DispatchedCall& call, const std::string& what, const Array& expected,
-                      const Array& whole, const Sharded& found, std::int64_t behind) {
+                      const Array& whole, const Sharded& found, std::int64_t folded) {
   if (whole.shape != expected.shape) {
     find(call, fmt::format("{} is [{}], not [{}]", what, text(whole.shape), text(expected.shape)));
     return false;
@@ -52,7 +52,7 @@ bool Comparing::agree(const DispatchedCall& call, const std::string& what, const
   double largest = 0;
   for (double value : a)
     if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-  double eps = coarsest_spacing(call, expected.dtype) * static_cast<double>(16 + behind);
+  double eps = coarsest_spacing(call, expected.dtype) * static_cast<double>(16 + folded);
   std::optional<std::vector<bool>> endless;  // computed when needed
   for (std::size_t i = 0; i < a.size(); ++i) {
     bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) ||

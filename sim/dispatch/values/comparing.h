@@ -16,9 +16,9 @@ class Comparing {
   Comparing(const Trace& trace, DispatchReport& report, const OnOutput& on_output)
       : trace_(trace), report_(report), on_output_(on_output) {}
 
-  // `behind`: elements of the largest input per element of the output.
+  // `folded`: elements of the largest input per element of the output.
   void compare(const DispatchedCall& call, std::size_t output, const Array& expected,
-               const Sharded& found, std::int64_t behind);
+               const Sharded& found, std::int64_t folded);
 
   // The same for an input that was redistributed for the call. Returns it if it is right, else
   // nothing.
@@ -31,7 +31,7 @@ class Comparing {
 
  private:
   bool agree(const DispatchedCall& call, const std::string& what, const Array& expected,
-             const Array& whole, const Sharded& found, std::int64_t behind);
+             const Array& whole, const Sharded& found, std::int64_t folded);
   void find(const DispatchedCall& call, const std::string& what);
 
   const Trace& trace_;

@@ -16,10 +16,10 @@ bool is_unknown(const DispatchedCall& call) {
 }
 
 std::vector<ValueId> changed_by(const DispatchedCall& call) {
-  std::vector<ValueId> out = call.said->out;
+  std::vector<ValueId> out = call.op_line->out;
   if (call.op)
-    for (std::size_t input : written_inputs(*call.op, *call.said))
-      out.push_back(call.said->flat_in()[input]);
+    for (std::size_t input : written_inputs(*call.op, *call.op_line))
+      out.push_back(call.op_line->flat_in()[input]);
   std::erase(out, kNoValue);
   return out;
 }

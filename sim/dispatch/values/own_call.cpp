@@ -21,9 +21,9 @@ std::optional<std::int64_t> whole_count(const DispatchedCall& call) {
 
 OwnCall own_call(const DispatchedCall& call, const std::vector<std::optional<Layout>>& outputs,
                  std::int32_t position) {
-  OwnCall out{call.op->name, call.said->attributes};
+  OwnCall out{call.op->name, call.op_line->attributes};
   if (call.op->is_view) {
-    ViewMap map = view_map(call.op->name, call.in[0]->meta, call.said->attributes);
+    ViewMap map = view_map(call.op->name, call.in[0]->meta, call.op_line->attributes);
     LocalView local = local_view(map, outputs[0]->local_shape(position));
     return {local.name, local.attributes};
   }

@@ -86,8 +86,8 @@ class Checking {
   }
 
   static std::vector<ValueId> named(const DispatchedCall& call) {
-    std::vector<ValueId> out = call.said->flat_in();
-    out.insert(out.end(), call.said->out.begin(), call.said->out.end());
+    std::vector<ValueId> out = call.op_line->flat_in();
+    out.insert(out.end(), call.op_line->out.begin(), call.op_line->out.end());
     std::erase(out, kNoValue);
     return out;
   }
@@ -105,7 +105,7 @@ class Checking {
   }
 
   bool lacks_inputs(const DispatchedCall& call) const {
-    std::vector<ValueId> inputs = call.said->flat_in();
+    std::vector<ValueId> inputs = call.op_line->flat_in();
     return std::any_of(inputs.begin(), inputs.end(),
                        [&](ValueId value) { return value != kNoValue && !held_[to_index(value)]; });
   }
@@ -125,17 +125,17 @@ class Checking {
   }
 
   void redistribute(const DispatchedCall& call) {
-    const Sharded from = held(call.said->in[0].values[0]);
+    const Sharded from = held(call.op_line->in[0].values[0]);
     Sharded to = brought(call.moves.front());
     comparing_.compare(call, 0, assemble(from).array, to, 1);
-    if (call.said->out[0] != kNoValue) held_[to_index(call.said->out[0])] = std::move(to);
+    if (call.op_line->out[0] != kNoValue) held_[to_index(call.op_line->out[0])] = std::move(to);
   }
 
   // The inputs in the wanted placements.
   std::vector<std::optional<Sharded>> brought(const DispatchedCall& call) {
     std::vector<std::optional<Sharded>> out;
     auto move = call.moves.begin();
-    std::vector<ValueId> inputs = call.said->flat_in();
+    std::vector<ValueId> inputs = call.op_line->flat_in();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (move != call.moves.end() && to_index(move->input) == i) {
         out.emplace_back(brought(*move++));
@@ -176,7 +176,7 @@ class Checking {
                                        const std::vector<const Array*>& flat) const {
     std::vector<ArrayArgument> out;
     std::size_t input = 0;
-    for (const OperatorLine::Argument& argument : call.said->in) {
+    for (const OperatorLine::Argument& argument : call.op_line->in) {
       ArrayArgument& arrays = out.emplace_back();
       arrays.is_list = argument.is_list;
       for (std::size_t i = 0; i < argument.values.size(); ++i)
@@ -187,7 +187,7 @@ class Checking {
 
   void compute_call(const DispatchedCall& call) {
     std::vector<std::optional<Sharded>> inputs = brought(call);
-    const MeshRef& mesh = call.said->mesh;
+    const MeshRef& mesh = call.op_line->mesh;
     std::vector<std::optional<Layout>> layouts;
     std::vector<Sharded> outputs;
     for (const auto& spec : results_of(call)) {
@@ -215,20 +215,20 @@ class Checking {
   }
 
   void keep(const DispatchedCall& call, const std::vector<Sharded>& outputs) {
-    const OperatorLine& said = *call.said;
-    std::vector<std::size_t> written = written_inputs(*call.op, said);
+    const OperatorLine& op_line = *call.op_line;
+    std::vector<std::size_t> written = written_inputs(*call.op, op_line);
     bool all_inputs = call.decision.outputs.empty();
     if (call.op->in_place || call.op->writes_out)
       for (std::size_t i = 0; i < written.size(); ++i)
         if (std::size_t at = all_inputs ? written[i] : i;
             at < outputs.size() && !outputs[at].shards.empty())
-          write(said.flat_in()[written[i]], outputs[at]);
-    std::vector<std::optional<std::size_t>> same = outputs_written(said, written);
-    for (std::size_t i = 0; i < said.out.size(); ++i) {
+          write(op_line.flat_in()[written[i]], outputs[at]);
+    std::vector<std::optional<std::size_t>> same = outputs_written(op_line, written);
+    for (std::size_t i = 0; i < op_line.out.size(); ++i) {
       std::size_t at = all_inputs && same[i] ? *same[i] : i;
-      if (said.out[i] == kNoValue || at >= outputs.size()) continue;
+      if (op_line.out[i] == kNoValue || at >= outputs.size()) continue;
       bool is_input = outputs[at].shards.empty() && all_inputs;
-      held_[to_index(said.out[i])] = is_input ? held(said.flat_in()[at]) : outputs[at];
+      held_[to_index(op_line.out[i])] = is_input ? held(op_line.flat_in()[at]) : outputs[at];
     }
   }
 
@@ -260,9 +260,10 @@ class Checking {
       if (input) wholes.push_back(assemble(*input).array);
       flat.push_back(input ? &wholes.back() : nullptr);
     }
-    ArrayResults results = compute(call.op->name, arguments(call, flat), call.said->attributes, {});
+    ArrayResults results =
+        compute(call.op->name, arguments(call, flat), call.op_line->attributes, {});
     for (std::size_t i = 0; i < outputs.size(); ++i)
-      outputs[i] = cut_up(outputs[i].spec, call.said->mesh, *results[i]);
+      outputs[i] = cut_up(outputs[i].spec, call.op_line->mesh, *results[i]);
     return outputs;
   }
 
@@ -270,7 +271,7 @@ class Checking {
                           const std::vector<std::optional<Sharded>>& inputs,
                           const std::vector<std::optional<Layout>>& layouts,
                           std::vector<Sharded>& outputs) {
-    for (std::int32_t position = 0; position < call.said->mesh->size(); ++position) {
+    for (std::int32_t position = 0; position < call.op_line->mesh->size(); ++position) {
       ArrayResults results = at_position(call, inputs, layouts, position);
       for (std::size_t i = 0; i < outputs.size() && i < results.size(); ++i)
         if (layouts[i] && results[i]) outputs[i].shards.push_back(as_pairs(*std::move(results[i])));
@@ -293,7 +294,7 @@ class Checking {
         flat.back() = &masked.back();
       }
       if (!is_masked_for(call, i)) continue;
-      mask = mask_at(*call.decision.wanted[i], call.said->mesh, position);
+      mask = mask_at(*call.decision.wanted[i], call.op_line->mesh, position);
       masked.push_back(shifted(*flat.back(), *mask));
       flat.back() = &masked.back();
     }
@@ -352,7 +353,7 @@ class Checking {
           (void)comparing_.put_together(call, fmt::format("output {}", i), outputs[i]);
       return;
     }
-    const std::vector<ValueId> values = call.said->flat_in();
+    const std::vector<ValueId> values = call.op_line->flat_in();
     std::vector<Array> wholes;
     std::vector<const Array*> flat;
     wholes.reserve(values.size());
@@ -363,17 +364,17 @@ class Checking {
       flat.push_back(is_there ? &wholes.back() : nullptr);
       if (is_there) largest = std::max(largest, wholes.back().count());
     }
-    OwnCall own{call.op->name, call.said->attributes};
+    OwnCall own{call.op->name, call.op_line->attributes};
     if (call.op->is_view) {
-      ViewMap map = view_map(call.op->name, call.in[0]->meta, call.said->attributes);
+      ViewMap map = view_map(call.op->name, call.in[0]->meta, call.op_line->attributes);
       LocalView whole = local_view(map, map.output);
       own = {whole.name, whole.attributes};
     }
     ArrayResults expected = compute(own.name, arguments(call, flat), own.attributes, {});
     for (std::size_t i = 0; i < outputs.size() && i < expected.size(); ++i) {
       if (outputs[i].shards.empty() || !expected[i]) continue;
-      std::int64_t behind = largest / std::max<std::int64_t>(expected[i]->count(), 1) + 1;
-      comparing_.compare(call, i, as_pairs(*std::move(expected[i])), outputs[i], behind);
+      std::int64_t folded = largest / std::max<std::int64_t>(expected[i]->count(), 1) + 1;
+      comparing_.compare(call, i, as_pairs(*std::move(expected[i])), outputs[i], folded);
     }
   }
 

@@ -36,11 +36,11 @@ struct Holding {
 
 // Sorted by peak, descending, then by lowest rank.
 std::vector<Holding> holdings_of(const std::vector<RankMemory>& ranks) {
-  std::map<std::array<std::int64_t, 3>, std::vector<Rank>> alike;
+  std::map<std::array<std::int64_t, 3>, std::vector<Rank>> equal;
   for (const RankMemory& own : ranks)
-    alike[{own.source_bytes, own.destination_bytes, own.temporary_bytes}].push_back(own.rank);
+    equal[{own.source_bytes, own.destination_bytes, own.temporary_bytes}].push_back(own.rank);
   std::vector<Holding> out;
-  for (auto& [own, holders] : alike) out.push_back({std::move(holders), own});
+  for (auto& [own, holders] : equal) out.push_back({std::move(holders), own});
   std::stable_sort(out.begin(), out.end(), [](const Holding& a, const Holding& b) {
     return std::pair(-a.peak(), a.ranks.front()) < std::pair(-b.peak(), b.ranks.front());
   });

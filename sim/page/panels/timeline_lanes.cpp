@@ -27,14 +27,14 @@ bool do_the_same(const Spans& a, const Spans& b) {
   });
 }
 
-struct Alike {
+struct EqualRanks {
   std::vector<Rank> ranks;
   Spans spans;
 };
 
 // Groups ranks that do the same, by lowest rank. With few ranks each has its own group.
-std::vector<Alike> alike_ranks(std::map<Rank, Spans>&& of_rank, std::size_t ranks_apart) {
-  std::vector<Alike> out;
+std::vector<EqualRanks> equal_ranks(std::map<Rank, Spans>&& of_rank, std::size_t ranks_apart) {
+  std::vector<EqualRanks> out;
   bool apart = of_rank.size() <= ranks_apart;
   // Only ranks with the same number of spans and the same end are compared.
   std::map<std::pair<std::size_t, std::int64_t>, std::vector<std::size_t>> candidates;
@@ -55,24 +55,25 @@ std::vector<Alike> alike_ranks(std::map<Rank, Spans>&& of_rank, std::size_t rank
   return out;
 }
 
-std::int64_t end_of(const Alike& lane) {
+std::int64_t end_of(const EqualRanks& lane) {
   std::int64_t end = 0;
   for (const Span* span : lane.spans) end = std::max(end, span->end_ps);
   return end;
 }
 
-void keep_some(std::vector<Alike>& lanes, std::size_t most) {
+void keep_some(std::vector<EqualRanks>& lanes, std::size_t most) {
   if (lanes.size() <= most) return;
-  auto last = to_index(
-      std::max_element(lanes.begin(), lanes.end(),
-                       [](const Alike& a, const Alike& b) { return end_of(a) < end_of(b); }) -
-      lanes.begin());
+  auto last = to_index(std::max_element(lanes.begin(), lanes.end(),
+                                        [](const EqualRanks& a, const EqualRanks& b) {
+                                          return end_of(a) < end_of(b);
+                                        }) -
+                       lanes.begin());
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < most; ++i) kept.push_back(i * (lanes.size() - 1) / (most - 1));
   *std::min_element(kept.begin(), kept.end(), [&](std::size_t a, std::size_t b) {
     return std::max(a, last) - std::min(a, last) < std::max(b, last) - std::min(b, last);
   }) = last;
-  std::vector<Alike> out;
+  std::vector<EqualRanks> out;
   for (std::size_t i : kept) out.push_back(std::move(lanes[i]));
   lanes = std::move(out);
 }
@@ -127,10 +128,10 @@ Lanes lanes_of(const Timeline& timeline, const LaneLimits& limits,
   for (auto& [rank, spans] : of_rank) std::sort(spans.begin(), spans.end(), begins_before);
   Lanes out;
   out.ranks = of_rank.size();
-  std::vector<Alike> alike = alike_ranks(std::move(of_rank), limits.ranks_apart);
-  out.all_lanes = alike.size();
-  keep_some(alike, limits.lanes);
-  for (Alike& lane : alike)
+  std::vector<EqualRanks> equal = equal_ranks(std::move(of_rank), limits.ranks_apart);
+  out.all_lanes = equal.size();
+  keep_some(equal, limits.lanes);
+  for (EqualRanks& lane : equal)
     out.lanes.push_back({std::move(lane.ranks), rows_of(lane.spans, kind_of, out.crowded)});
   std::int64_t cell_ps = timeline.end_ps / kFinest;
   while (slice_count(out.lanes) > limits.slices && cell_ps < timeline.end_ps) {

@@ -108,29 +108,29 @@ void draw_legend(Node panel, const Lanes& lanes) {
   add_kind(kSeveralKinds, "several kinds, too short to tell apart");
 }
 
-void say_what_is_left_out(Node panel, const Lanes& lanes) {
-  std::string said;
+void note_omissions(Node panel, const Lanes& lanes) {
+  std::string notes;
   if (lanes.all_lanes == 1 && lanes.ranks > 1)
-    said += fmt::format("All {} ranks do the same at the same times. ", lanes.ranks);
+    notes += fmt::format("All {} ranks do the same at the same times. ", lanes.ranks);
   else if (lanes.all_lanes < lanes.ranks)
-    said += fmt::format(
+    notes += fmt::format(
         "{} ranks do {} different things; those that do the same at the same times "
         "share a lane. ",
         lanes.ranks, lanes.all_lanes);
   if (lanes.lanes.size() < lanes.all_lanes)
-    said += fmt::format(
+    notes += fmt::format(
         "Of {} lanes {} are shown, evenly spread, among them the one that ends "
         "last. ",
         lanes.all_lanes, lanes.lanes.size());
   if (lanes.crowded)
-    said += fmt::format("More than {} parts at a time overlap in the last row of their lane. ",
-                        Lane::kMostRows);
+    notes += fmt::format("More than {} parts at a time overlap in the last row of their lane. ",
+                         Lane::kMostRows);
   if (lanes.together_ps > 0)
-    said += fmt::format("Neighbours that together last less than {} are drawn as one slice. ",
-                        duration_text(lanes.together_ps));
-  if (said.empty()) return;
-  said.pop_back();
-  add(panel, "p", {{"class", "aside"}}, said);
+    notes += fmt::format("Neighbours that together last less than {} are drawn as one slice. ",
+                         duration_text(lanes.together_ps));
+  if (notes.empty()) return;
+  notes.pop_back();
+  add(panel, "p", {{"class", "aside"}}, notes);
 }
 
 }  // namespace
@@ -179,7 +179,7 @@ void draw_timeline(Node panel, const TimelineFacts& facts) {
     for (const CauseShare& share : shares_of(*facts.path))
       waits.add_entry(share.colour, share.name);
   }
-  say_what_is_left_out(panel, lanes);
+  note_omissions(panel, lanes);
 }
 
 }  // namespace reshard::sim

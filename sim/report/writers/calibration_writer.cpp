@@ -125,10 +125,10 @@ std::string calibration_table(const CalibrationReport& report, bool every_row, s
                                   report.passed_over));
   for (const std::string& note : report.notes) facts.add("note", note);
   if (fitted) {
-    for (const auto& [left, kept] : report.calibration->alike)
+    for (const auto& [left, kept] : report.calibration->indistinguishable)
       facts.add("unchanged",
                 fmt::format("{}: these rows cannot distinguish it from {}", left, kept));
-    for (const std::string& name : report.calibration->untold)
+    for (const std::string& name : report.calibration->undetermined)
       facts.add("unchanged", fmt::format("{}: it affects none of these rows", name));
   }
   std::string out = facts.text(width) + "\n";
@@ -155,9 +155,9 @@ std::string calibration_json(const CalibrationReport& report) {
   for (const Fitted& figure : all_fitted(report))
     figures.push_back({{"name", figure.name}, {"before", figure.before}, {"after", figure.after}});
   if (report.calibration) {
-    for (const auto& [name, kept] : report.calibration->alike)
+    for (const auto& [name, kept] : report.calibration->indistinguishable)
       left.push_back({{"name", name}, {"alike", kept}});
-    for (const std::string& name : report.calibration->untold)
+    for (const std::string& name : report.calibration->undetermined)
       left.push_back({{"name", name}, {"alike", nullptr}});
   }
   auto add_rows = [&](const ErrorsBeforeAfter& errors, bool held) {

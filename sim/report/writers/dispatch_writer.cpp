@@ -37,7 +37,7 @@ Json call_json(const DispatchedCall& call) {
   const Decision& decision = call.decision;
   Json out = {{"id", or_null(call.id)},
               {"line", call.line},
-              {"call", call.said->call},
+              {"call", call.op_line->call},
               {"module", or_null(call.module)},
               {"pass", call.pass},
               {"in", specs_json(call.in)},

@@ -86,7 +86,7 @@ Json reordered_json(const ReplayReport& report) {
     return list_json(list, [&](const Delayed& pair) -> Json {
       return {{"rank", to_int(pair.rank)},
               {"line", report.lines[to_index(pair.op)]},
-              {"behind_line", report.lines[to_index(pair.behind)]},
+              {"behind_line", report.lines[to_index(pair.predecessor)]},
               {"waited_ps", pair.waited_ps},
               {"gain_ps", pair.gain_ps}};
     });
@@ -106,7 +106,7 @@ std::string delayed_table(const ReplayReport& report, std::size_t width) {
   for (std::size_t i = 0; i < std::min(kShown, list.size()); ++i)
     table.add_row({list[i].name, std::to_string(to_int(list[i].rank)),
                    std::to_string(report.lines[to_index(list[i].op)]),
-                   std::to_string(report.lines[to_index(list[i].behind)]),
+                   std::to_string(report.lines[to_index(list[i].predecessor)]),
                    duration_text(list[i].waited_ps), duration_text(list[i].gain_ps)});
   return list.empty() ? std::string() : fmt::format("\n{}", table.text(width));
 }
@@ -122,8 +122,8 @@ std::string swaps_table(const ReplayReport& report, std::size_t width) {
   Table table({"first", ">line", "on rank", "then", ">line", ">gain"});
   for (const Delayed& pair : reordered.swaps)
     table.add_row({pair.name, std::to_string(report.lines[to_index(pair.op)]),
-                   std::to_string(to_int(pair.rank)), pair.behind_name,
-                   std::to_string(report.lines[to_index(pair.behind)]),
+                   std::to_string(to_int(pair.rank)), pair.predecessor_name,
+                   std::to_string(report.lines[to_index(pair.predecessor)]),
                    duration_text(pair.gain_ps)});
   return out + table.text(width);
 }
@@ -207,19 +207,19 @@ std::string warning_text(const ReplayReport& report) {
       hang.what);
 }
 
-std::string circle_table(const TraceFinding& finding, std::size_t width) {
-  if (finding.circle.empty()) return {};
+std::string cycle_table(const TraceFinding& finding, std::size_t width) {
+  if (finding.cycle.empty()) return {};
   constexpr std::size_t kShown = 32;
   Table table({">rank", ">at line", "held by", ">after line", ">waits for line", ">of rank"});
-  for (std::size_t i = 0; i < std::min(kShown, finding.circle.size()); ++i) {
-    const TraceWait& wait = finding.circle[i];
+  for (std::size_t i = 0; i < std::min(kShown, finding.cycle.size()); ++i) {
+    const TraceWait& wait = finding.cycle[i];
     table.add_row({std::to_string(to_int(wait.rank)), std::to_string(wait.line), wait.held_by,
-                   std::to_string(wait.behind), std::to_string(wait.waits_for),
+                   std::to_string(wait.predecessor), std::to_string(wait.waits_for),
                    std::to_string(to_int(wait.of))});
   }
   std::string out = table.text(width);
-  if (finding.circle.size() > kShown)
-    out += fmt::format("and {} more\n", finding.circle.size() - kShown);
+  if (finding.cycle.size() > kShown)
+    out += fmt::format("and {} more\n", finding.cycle.size() - kShown);
   return out;
 }
 

@@ -17,6 +17,6 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
 // neither applies.
 std::string warning_text(const ReplayReport& report);
 // The cycle of waits of a finding; empty if it has none.
-std::string circle_table(const TraceFinding& finding, std::size_t width = kTableWidth);
+std::string cycle_table(const TraceFinding& finding, std::size_t width = kTableWidth);
 
 }  // namespace reshard::sim

@@ -158,10 +158,10 @@ std::string rank_table(const RunReport& report, std::size_t width) {
   Table table({"ranks", ">received", ">peak memory"});
   std::size_t count = report.ranks.size();
   for (std::size_t i = 0, j = 0; i < count; i = j) {
-    std::vector<Rank> alike;
+    std::vector<Rank> equal;
     for (; j < count && received[j] == received[i] && peak[j] == peak[i]; ++j)
-      alike.push_back(report.ranks[j]);
-    table.add_row({shortened(alike), bytes_text(received[i]), bytes_text(peak[i])});
+      equal.push_back(report.ranks[j]);
+    table.add_row({shortened(equal), bytes_text(received[i]), bytes_text(peak[i])});
   }
   return fmt::format("\n{}", table.text(width));
 }

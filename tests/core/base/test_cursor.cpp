@@ -14,8 +14,8 @@ TEST_CASE("lines end with either end, the last one without; a mark at the front 
   while (!text.empty()) lines.emplace_back(take_line(text));
   CHECK(lines == std::vector<std::string>{"a", "", "b\rc", "", "d"});
   CHECK(take_line(text).empty());
-  CHECK(behind_mark("\xef\xbb\xbfx") == "x");
-  CHECK(behind_mark("\xef\xbbx") == "\xef\xbbx");
+  CHECK(after_byte_order_mark("\xef\xbb\xbfx") == "x");
+  CHECK(after_byte_order_mark("\xef\xbbx") == "\xef\xbbx");
 }
 
 TEST_CASE("quoted text shows what cannot be printed and has an end at 40 bytes") {

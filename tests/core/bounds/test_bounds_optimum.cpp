@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bounds beside what a linear program of its own finds to be the least time (flow_optimum.py):
-// equal on all pairs of placements on two nodes, and never above. Across meshes it is low where one
-// node has more ranks of the job than another; of folds, where the program's one root per element
-// is slower than two.
+// Compares the bounds with the least time that an independent linear program finds
+// (flow_optimum.py): equal for all pairs of placements on two nodes, and never above it. Across
+// meshes the bound is lower if one node has more ranks of the job than another; with folds, if the
+// program's single root per element is slower than two roots.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -88,7 +88,7 @@ TEST_CASE("across meshes the bound is near the optimum and never above it") {
   CHECK(comparison.least_ratio > 0.93);
 }
 
-TEST_CASE("of folds the bound is near the best tree and never above it") {
+TEST_CASE("with folds the bound is near the best tree and never above it") {
   Topology topology = two_nodes();
   Comparison comparison;
   for (const Row& row : rows_of("partial")) comparison.add(row, topology);

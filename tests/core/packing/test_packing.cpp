@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/packing/loads.h"
-#include "core/packing/way_search.h"
+#include "core/packing/path_search.h"
 #include "tests/core/packing/packing_cases.h"
 #include "tests/support/cases.h"
 #include "tests/support/part.h"
@@ -112,7 +112,7 @@ TEST_CASE("who is in the set is not reached again, however dear the way to it wa
   PackingCase own(request_on("4", "4500000", "S(0)", "R"), "dgx-h100:1");
   Loads loads(own.routes, own.packed.symmetry.size(), 10'000'000);
   for (Direction direction : {Direction::Outwards, Direction::Inwards}) {
-    WaySearch search(own.routes);
+    PathSearch search(own.routes);
     search.add(0, 0);
     search.add(1, Price{1} << 40);
     search.run(loads, direction);

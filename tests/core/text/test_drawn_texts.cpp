@@ -22,7 +22,7 @@
 #include "core/text/plan_text.h"
 #include "core/topology/machine_lines.h"
 #include "core/topology/topology_text.h"
-#include "tests/core/text/texts_said.h"
+#include "tests/core/text/observed_texts.h"
 #include "tests/support/halved.h"
 #include "tests/support/pinned.h"
 #include "tests/support/text_changes.h"
@@ -237,41 +237,41 @@ std::vector<Reader> readers(Fingerprints& requests, Fingerprints& topologies) {
         " 7 "},
        120,
        {{",", " ", "[", "]", "(", ")", "torch.Size(", "x", "-"}, sizes},
-       shape_said},
+       observed_shape},
       {"dtype",
        {"f32", "bf16", "torch.float16", "float8_e4m3fn", "i8", "torch.bool", "c64", "uint8",
         "complex64", "int64", "f8e5m2", "double", "half"},
        60,
        {{"torch.", "f", "i", "u", "float", "int", "bool", "e5m2", "bfloat", " ", "_", "F"},
         {"8", "16", "32", "64"}},
-       dtype_said},
+       observed_dtype},
       {"operator",
        {"sum", "avg", "min", "max", "product", "prod", "band", "bor", "bxor"},
        20,
        {{"sum", "x", " ", "mean", "uct", "and", "SUM"}, small},
-       operator_said},
-      {"bytes", quantities, 60, {units, decimals}, bytes_said},
-      {"rate", quantities, 60, {units, decimals}, rate_said},
-      {"duration", quantities, 60, {units, decimals}, duration_said},
+       observed_operator},
+      {"bytes", quantities, 60, {units, decimals}, observed_bytes},
+      {"rate", quantities, 60, {units, decimals}, observed_rate},
+      {"duration", quantities, 60, {units, decimals}, observed_duration},
       {"ratio",
        {"0.972", "1", "1000000", "0.1234567", "12.5"},
        80,
        {{".", "e", "-", "x"}, decimals},
-       ratio_said},
+       observed_ratio},
       {"mesh",
        mesh_texts(),
        120,
        {{",", "x", "*", "=", "[", "]", "(", ")", " ", "dp", "\n", "'", "\"", "-", "stride=(2, 1)",
          "mesh_dim_names=('a', 'b')", "mesh=", "device: ", "DeviceMesh("},
         ranks},
-       mesh_said},
+       observed_mesh},
       {"placements",
        placement_texts(),
        120,
        {{"S(0)",    "R",    "P",   ",",    " ",   "[0]", "[1]",   "(",        ")",   "[", "]",
          "_S(0,2)", "dim=", "sf=", "None", "'a'", "'",   "Shard", "Partial(", "max", "P("},
         small},
-       placements_said,
+       observed_placements,
        4},
       {"request",
        request_texts(),
@@ -279,7 +279,7 @@ std::vector<Reader> readers(Fingerprints& requests, Fingerprints& topologies) {
        {{"S(0)", "S(1)", "R", "P(sum)", "P(avg)", "P(max)", "P(product)", "f32", "i32", "bool", ",",
          "x", "-", "\n", "_S(0,2)", "P(band)"},
         {"0", "1", "2", "3", "5", "16", "-1", "4611686018427387904", "1152921504606846976"}},
-       [&requests](const std::string& text) { return request_said(text, requests); }},
+       [&requests](const std::string& text) { return observed_request(text, requests); }},
       {"topology",
        topology_texts(),
        300,
@@ -289,7 +289,7 @@ std::vector<Reader> readers(Fingerprints& requests, Fingerprints& topologies) {
          "group",     "count",   "nodes", "nothing", " ",    "#",       "-",
          "GB/s",      "us"},
         {"0", "1", "2", "3", "4", "5", "7", "8", "65", "0.5", "1e3", "49", "999", "1000"}},
-       [&topologies](const std::string& text) { return topology_said(text, topologies); }},
+       [&topologies](const std::string& text) { return observed_topology(text, topologies); }},
       {"plan",
        plan_texts(),
        250,
@@ -297,7 +297,7 @@ std::vector<Reader> readers(Fingerprints& requests, Fingerprints& topologies) {
          "exchange", "reduce", "after",  "axes",  "tensor 1", ":",         ",",    " -> ",
          "; ",       " ",      "  ",     "group", "dim",      "divisor 2", "end"},
         {"0", "1", "2", "3", "4", "5", "8", "16", "4611686018427387904", "1073741825", "-1"}},
-       plan_said}};
+       observed_plan}};
   return out;
 }
 

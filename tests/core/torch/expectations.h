@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// PyTorch's answers as tests/torch/oracle/write_data.py wrote them to tests/torch/data. Each file
-// says in its header how its lines read.
+// Reads PyTorch's results, which tests/torch/oracle/write_data.py wrote to tests/torch/data. The
+// header of each file describes its lines.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@
 
 namespace reshard {
 
-// The lines of tests/torch/data/NAME without its header. Throws InputError where the file cannot be
+// The lines of tests/torch/data/NAME without its header. Throws InputError if the file cannot be
 // read or names no torch version.
 std::vector<std::string> torch_lines(const std::string& name);
 
 // The parts between `separator`; n separators make n + 1 parts.
 std::vector<std::string> parts_of(std::string_view text, char separator);
-// "KEY: VALUE VALUE ..." with keys that may hold spaces: the key and the values.
+// The key and the values of "KEY: VALUE VALUE ..."; keys may contain spaces.
 std::pair<std::string, std::vector<std::string>> keyed_values(const std::string& line);
 
-// "mesh 2x2 palette r=R a=S(0) ...": the mesh and every list of placements over the palette, last
-// axis fastest, by the letters that name it.
+// "mesh 2x2 palette r=R a=S(0) ...": the mesh and all lists of placements from the palette, last
+// axis fastest, each written as a word of the palette's letters.
 struct TorchPalette {
   MeshRef mesh;
   std::vector<std::pair<char, std::string>> letters;  // letter, placement text

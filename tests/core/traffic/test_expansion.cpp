@@ -211,8 +211,8 @@ TEST_CASE("rounds are alike where each member sends the same to the same in all 
                 alike = at.destination == first.destination && e.elements(at) == e.elements(first);
               }
             }
-          if (e.rounds_alike()) REQUIRE(alike);
-          if (algorithm == Algorithm::Ring && alike && n > 2) REQUIRE(e.rounds_alike());
+          if (e.equal_rounds()) REQUIRE(alike);
+          if (algorithm == Algorithm::Ring && alike && n > 2) REQUIRE(e.equal_rounds());
         }
 }
 

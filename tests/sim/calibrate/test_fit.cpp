@@ -46,8 +46,9 @@ bool fits(const Calibration& calibration, Figure which) {
 }
 
 bool leaves(const Calibration& calibration, Figure which) {
-  return std::count(calibration.untold.begin(), calibration.untold.end(), name_of(which)) > 0 ||
-         std::any_of(calibration.alike.begin(), calibration.alike.end(),
+  return std::count(calibration.undetermined.begin(), calibration.undetermined.end(),
+                    name_of(which)) > 0 ||
+         std::any_of(calibration.indistinguishable.begin(), calibration.indistinguishable.end(),
                      [&](const auto& pair) { return pair.first == name_of(which); });
 }
 
@@ -123,8 +124,9 @@ TEST_CASE("what rows cannot tell apart is named, not guessed") {
   REQUIRE(one.size() == 1);
   Calibration found = calibrate(base, one, "");
   CHECK(found.fitted.size() == 1);
-  REQUIRE(found.alike.size() == 1);
-  CHECK(found.alike[0] == std::pair{name_of(Figure::HopNvlink), name_of(Figure::Launch)});
+  REQUIRE(found.indistinguishable.size() == 1);
+  CHECK(found.indistinguishable[0] ==
+        std::pair{name_of(Figure::HopNvlink), name_of(Figure::Launch)});
 }
 
 TEST_CASE("figures stay within their bounds") {

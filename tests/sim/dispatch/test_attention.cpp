@@ -328,17 +328,17 @@ Whole whole_of(const Drawn& drawn, const Run& run) {
   for (const nlohmann::json& name : drawn.call["in"])
     arguments.push_back({false, {name.is_null() ? nullptr : &arrays.at(name)}});
   out.results = compute(drawn.call["call"].get<std::string>(), arguments,
-                        run.report.calls[0].said->attributes, {});
+                        run.report.calls[0].op_line->attributes, {});
   return out;
 }
 
 void check_definition(const Drawn& drawn, const Run& run) {
   Whole whole = whole_of(drawn, run);
   std::map<std::string, Tensor>& t = whole.tensors;
-  const OpAttributes& said = run.report.calls[0].said->attributes;
+  const OpAttributes& op_line = run.report.calls[0].op_line->attributes;
   Plain plain{t["q"], t["k"], t["v"], t["m"]};
-  plain.scale = said.number("scale", 1 / std::sqrt(static_cast<double>(t["q"].shape()[3])));
-  plain.causal = said.boolean("is_causal", false);
+  plain.scale = op_line.number("scale", 1 / std::sqrt(static_cast<double>(t["q"].shape()[3])));
+  plain.causal = op_line.boolean("is_causal", false);
   if (!t["g"].is_there())
     return check_close(values<double>(*whole.results[0]), attended(plain).all());
   Slopes d = slopes(plain, t["g"], t["o"], t["l"]);

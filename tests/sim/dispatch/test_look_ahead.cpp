@@ -78,9 +78,10 @@ std::int64_t moved_times(const std::vector<DispatchedCall>& calls) {
 
 // ---- all ways, one after the other
 
-class AllWays {
+class AllOptions {
  public:
-  explicit AllWays(const std::vector<DispatchLine>& lines, std::vector<std::optional<Held>> values)
+  explicit AllOptions(const std::vector<DispatchLine>& lines,
+                      std::vector<std::optional<Held>> values)
       : lines_(lines), values_(std::move(values)) {}
 
   std::int64_t least() {
@@ -96,25 +97,25 @@ class AllWays {
       return;
     }
     HeldOf held = [&](ValueId value) -> const Held& { return *values_[to_index(value)]; };
-    OpCall asked = Choices::call_of(*lines_[line].said, held);
+    OpCall asked = Choices::call_of(*lines_[line].op_line, held);
     MoveCost cost = [&](const TensorSpec& from, const OpPlacements& to) {
-      return choices_.time_on(lines_[line].said->mesh)(from, to);
+      return choices_.time_on(lines_[line].op_line->mesh)(from, to);
     };
     Decision decision =
-        decide(asked, lines_[line].said->mesh->shape(), cost, {Ties::Fewest, true, true});
+        decide(asked, lines_[line].op_line->mesh->shape(), cost, {Ties::Fewest, true, true});
     for (const Candidate& candidate : decision.all) {
       if (candidate.cost_us == std::numeric_limits<double>::infinity()) continue;
       std::vector<std::optional<Held>> before = values_;
       Taken taken =
           choices_.take(lines_[line], held, taking(decision, candidate, flat_inputs(asked)), true);
-      std::int64_t time = choices_.effort(*lines_[line].said, held, candidate.in).time_ps;
+      std::int64_t time = choices_.effort(*lines_[line].op_line, held, candidate.in).time_ps;
       for (const auto& [value, now] : taken.held) {
         if (to_index(value) >= values_.size()) values_.resize(to_index(value) + 1);
         values_[to_index(value)] = now;
       }
       walk(line + 1, so_far + time);
       values_ = std::move(before);
-      asked = Choices::call_of(*lines_[line].said, held);
+      asked = Choices::call_of(*lines_[line].op_line, held);
     }
   }
 
@@ -128,15 +129,15 @@ std::int64_t least_of_all(const Trace& trace) {
   std::vector<DispatchLine> lines;
   std::vector<std::optional<Held>> values;
   for (const TraceOperation& operation : trace.operations) {
-    TraceOperator said = std::get<TraceOperator>(operation.body);
-    if (said->kind != OperatorLine::Kind::Tensor) {
-      lines.push_back({trace.lines[operation.line].number, "", said});
+    TraceOperator op_line = std::get<TraceOperator>(operation.body);
+    if (op_line->kind != OperatorLine::Kind::Tensor) {
+      lines.push_back({trace.lines[operation.line].number, "", op_line});
       continue;
     }
-    values.resize(to_index(said->out[0]) + 1);
-    values.back() = Held{said->spec};
+    values.resize(to_index(op_line->out[0]) + 1);
+    values.back() = Held{op_line->spec};
   }
-  return AllWays(lines, values).least();
+  return AllOptions(lines, values).least();
 }
 
 TEST_CASE("on chains the way over all calls is the shortest of all") {

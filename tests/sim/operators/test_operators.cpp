@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators against what PyTorch computes (tests/torch/oracle/write_data.py wrote it), and what
-// PyTorch does not say: names, refusals, identities of what is empty.
+// Compares operators with PyTorch's results (written by tests/torch/oracle/write_data.py), and
+// tests what PyTorch does not specify: names, refusals, and identities of empty reductions.
 #include "sim/operators/operators.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ Array array_of(const Json& json) {
   return Array::of(dtype, shape, json.at("v").get<std::vector<std::int64_t>>());
 }
 
-// Inputs as the call wants them, and what holds them.
+// A call's inputs, and the arrays that they refer to.
 struct Inputs {
   std::deque<Array> arrays;
   std::vector<ArrayArgument> arguments;
@@ -68,7 +68,7 @@ struct Inputs {
   }
 };
 
-// PyTorch computes in f32, and rounds in between; this does not.
+// PyTorch computes in f32 and rounds intermediate results; this code does not.
 bool is_near(double found, double expected, DType dtype) {
   if (std::isnan(expected)) return std::isnan(found);
   if (found == expected) return true;
@@ -135,7 +135,7 @@ TEST_CASE("operators compute what PyTorch computes") {
   CHECK(names.size() > 300);
 }
 
-// A call like one that is right, with something about it changed.
+// A correct call with one change.
 void spoil(Inputs& inputs, OpAttributes& attributes, std::uint64_t draw) {
   auto next = [&](std::uint64_t below) {
     draw = mix(draw);
@@ -181,7 +181,7 @@ void spoil(Inputs& inputs, OpAttributes& attributes, std::uint64_t draw) {
     inputs.arguments[next(inputs.arguments.size())].arrays.assign(1, nullptr);
 }
 
-// To four digits: libraries of mathematics differ behind them.
+// To four digits, because mathematics libraries differ in later ones.
 std::string text_of(const ArrayResults& results) {
   std::string out;
   for (const auto& made : results) {
@@ -196,8 +196,8 @@ std::string text_of(const ArrayResults& results) {
   return out;
 }
 
-// What is refused and what is computed: as it was. Not which of several faults is named: that may
-// follow the order in which a compiler evaluates arguments.
+// Pins which calls are refused and which are computed, but not which of several faults is named:
+// that can depend on the order in which a compiler evaluates arguments.
 TEST_CASE("calls that make no sense are refused, or computed, and end") {
   int refused = 0, computed = 0;
   std::uint64_t draw = 0;

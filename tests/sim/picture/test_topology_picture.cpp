@@ -7,7 +7,7 @@
 #include "sim/machines/presets.h"
 #include "sim/picture/pictures.h"
 #include "sim/picture/topology/wiring.h"
-#include "tests/sim/picture/machine_by_lot.h"
+#include "tests/sim/picture/random_machine.h"
 #include "tests/sim/picture/read_back.h"
 
 using namespace reshard;
@@ -59,7 +59,7 @@ std::vector<Topology> machines() {
   out.push_back(workstation());
   out.push_back(alternating());
   out.push_back(single_devices());
-  for (std::uint64_t seed = 0; seed < 150; ++seed) out.push_back(test::machine_by_lot(seed));
+  for (std::uint64_t seed = 0; seed < 150; ++seed) out.push_back(test::random_machine(seed));
   return out;
 }
 

@@ -128,14 +128,14 @@ TEST_CASE("launches that streams or after put in order contradict nothing") {
   // Three ranks in a cycle, each with two of three communicators.
   const std::string header =
       R"({"reshard_trace": 1, "comms": {"x": "0,1", "y": "1,2", "z": "0,2"}})";
-  std::vector<std::string> circle{call(0, "x", 0), call(0, "z", 1), call(1, "y", 1),
-                                  call(1, "x", 0), call(2, "z", 1), call(2, "y", 0)};
-  ReplayReport report = replayed(circle, header);
+  std::vector<std::string> cycle{call(0, "x", 0), call(0, "z", 1), call(1, "y", 1),
+                                 call(1, "x", 0), call(2, "z", 1), call(2, "y", 0)};
+  ReplayReport report = replayed(cycle, header);
   REQUIRE(report.findings.size() == 1);
   CHECK(report.findings[0].ranks == std::vector<Rank>{Rank{0}, Rank{1}, Rank{2}});
   CHECK(report.findings[0].lines == std::vector<std::int64_t>{2, 3, 4, 5, 6, 7});
-  std::swap(circle[4], circle[5]);
-  CHECK(replayed(circle, header).findings.empty());
+  std::swap(cycle[4], cycle[5]);
+  CHECK(replayed(cycle, header).findings.empty());
 }
 
 TEST_CASE("a batch exchanges what one after the other would block") {

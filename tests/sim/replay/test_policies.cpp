@@ -152,13 +152,13 @@ TEST_CASE("pairs whose first uses cross wait for each other forever") {
   CHECK(hang_of(lines, Pairwise) ==
         "t.jsonl:2: operations of ranks 0-2 wait for each other forever, 3 in a cycle");
   TraceFinding finding = replayed(lines, Pairwise).findings.front();
-  REQUIRE(finding.circle.size() == 3);
+  REQUIRE(finding.cycle.size() == 3);
   // Rank 1's host is in the first use of line 4, rank 2's in that of line 6, rank 0's in line 2's.
-  auto is = [&](std::size_t i, int rank, int line, int behind, int waits_for, int of) {
-    const TraceWait& wait = finding.circle[i];
+  auto is = [&](std::size_t i, int rank, int line, int predecessor, int waits_for, int of) {
+    const TraceWait& wait = finding.cycle[i];
     CHECK(wait.held_by == "its host");
-    CHECK(std::tuple(to_int(wait.rank), wait.line, wait.behind, wait.waits_for, to_int(wait.of)) ==
-          std::tuple(rank, line, behind, waits_for, of));
+    CHECK(std::tuple(to_int(wait.rank), wait.line, wait.predecessor, wait.waits_for,
+                     to_int(wait.of)) == std::tuple(rank, line, predecessor, waits_for, of));
   };
   is(0, 1, 5, 4, 7, 2);
   is(1, 2, 7, 6, 3, 0);
@@ -208,8 +208,8 @@ TEST_CASE("cached takes the parent where it was made before, and warns where it 
   CHECK(of(first, Cached).use.created == 1);
   CHECK(first.communicators.front().use.warning ==
         "the parent did not exist at the first message: 1 communicators of two ranks were created");
-  std::vector<std::string> behind{reduce("0-3"), end("send", 0, 1), end("recv", 1, 0)};
-  ReplayReport second = replayed(behind, Cached);
+  std::vector<std::string> predecessor{reduce("0-3"), end("send", 0, 1), end("recv", 1, 0)};
+  ReplayReport second = replayed(predecessor, Cached);
   CHECK(of(second, Cached).use.created == 1);
   CHECK(of(second, Cached).use.making_ps == 638 * kMs + 4 * 2'750'000'000);
   CHECK(second.communicators.front().use.warning.empty());

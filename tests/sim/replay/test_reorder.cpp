@@ -76,8 +76,8 @@ TEST_CASE("the swap is found, with what it gains") {
   REQUIRE(report.reordered->delayed.size() >= 1);
   const Delayed& pair = report.reordered->delayed[0];
   CHECK(pair.rank == Rank{2});
-  CHECK(report.lines[to_index(pair.op)] == 5);      // the send to 3
-  CHECK(report.lines[to_index(pair.behind)] == 4);  // the recv from 1
+  CHECK(report.lines[to_index(pair.op)] == 5);           // the send to 3
+  CHECK(report.lines[to_index(pair.predecessor)] == 4);  // the recv from 1
   CHECK(pair.waited_ps == 30 * kUs + kMessage);
   CHECK(pair.gain_ps == 12 * kUs);  // 44 - 32
   REQUIRE(report.reordered->swaps.size() == 1);
@@ -129,7 +129,7 @@ TEST_CASE("1F1B on the forum's machine: send 1 -> 2 before send 2 -> 3 delays, a
   const Delayed& swap = upstream.reordered->swaps[0];
   CHECK(swap.rank == Rank{2});
   CHECK(swap.name == "send 2 -> 3");
-  CHECK(swap.behind_name == "send 1 -> 2");
+  CHECK(swap.predecessor_name == "send 1 -> 2");
   CHECK(swap.gain_ps > 20'000 * kUs);
   CHECK(upstream.reordered->time_ps <= downstream.time_ps);
   CHECK(downstream.reordered->swaps.empty());

@@ -15,7 +15,7 @@ namespace {
 // By process: exit code 0 where the phase held, and what the process has to say.
 struct Ending {
   int exit_code = 0;
-  std::vector<std::string> said;
+  std::vector<std::string> reported;
 };
 
 template <class Work>
@@ -26,7 +26,7 @@ std::vector<Ending> endings_of(test::ThreadedGroup& group, Work work) {
     try {
       work(processes);
     } catch (const Stopped& stopped) {
-      ending = {stopped.exit_code, stopped.said};
+      ending = {stopped.exit_code, stopped.reported};
     } catch (const std::exception& error) {
       ending = {-1, {error.what()}};
     }
@@ -45,7 +45,7 @@ void check_stopped(const std::vector<Ending>& endings, int exit_code,
                    const std::vector<std::string>& reasons) {
   for (std::size_t i = 0; i < endings.size(); ++i) {
     CHECK(endings[i].exit_code == exit_code);
-    CHECK(endings[i].said == (i == 0 ? reasons : std::vector<std::string>{}));
+    CHECK(endings[i].reported == (i == 0 ? reasons : std::vector<std::string>{}));
   }
 }
 
@@ -53,7 +53,7 @@ void check_stopped(const std::vector<Ending>& endings, int exit_code,
 
 TEST_CASE("a phase that holds everywhere lets all go on") {
   for (const Ending& ending : phase_of(3, [](int) { return "abc"; }))
-    CHECK((ending.exit_code == 0 && ending.said.empty()));
+    CHECK((ending.exit_code == 0 && ending.reported.empty()));
 }
 
 TEST_CASE("what is wrong everywhere is said once, by the root, without a rank") {
@@ -104,7 +104,7 @@ TEST_CASE("a process that fails while others wait ends all; alone, its exception
   });
   CHECK(group.aborts().front() == std::pair(1, 3));
   CHECK((endings[1].exit_code == 3 &&
-         endings[1].said ==
+         endings[1].reported ==
              std::vector<std::string>{"rank 1: internal check failed, please report: broken"}));
   for (const Ending& ending : endings) CHECK(ending.exit_code != 0);
 

@@ -56,7 +56,7 @@ std::string printed_by(const std::function<void()>& work) {
 
 struct Ended {
   std::vector<int> exit_codes;  // by process
-  std::vector<std::string> said;
+  std::vector<std::string> reported;
   std::string printed;
 };
 
@@ -72,11 +72,11 @@ Ended validated(int processes, const test::Corruption& corruption,
         validate_on(executor, kBackend, options);
       } catch (const Stopped& stopped) {
         out.exit_codes[static_cast<std::size_t>(mine.index())] = stopped.exit_code;
-        if (mine.is_root()) out.said = stopped.said;
+        if (mine.is_root()) out.reported = stopped.reported;
       } catch (...) {
         Failure failure = failure_of(std::current_exception());
         out.exit_codes[static_cast<std::size_t>(mine.index())] = failure.exit_code;
-        if (mine.is_root()) out.said = failure.reasons;
+        if (mine.is_root()) out.reported = failure.reasons;
       }
     });
   });
@@ -89,7 +89,7 @@ TEST_CASE("values that hold end every process with 0, and the root alone reports
   for (int processes : {1, 3}) {
     Ended ended = validated(processes, {});
     CHECK(ended.exit_codes == std::vector<int>(static_cast<std::size_t>(processes), 0));
-    CHECK(ended.said.empty());
+    CHECK(ended.reported.empty());
     nlohmann::json report = nlohmann::json::parse(ended.printed);
     CHECK((report["values"]["hold"] == true && report["values"]["store_ran"] == true &&
            report["backend"]["processes"] == processes));
@@ -101,10 +101,11 @@ TEST_CASE("a wrong element ends every process with 1, after the whole report") {
   for (int processes : {1, 2, 3}) {
     Ended ended = validated(processes, {{Rank{2}, {3}}});
     CHECK(ended.exit_codes == std::vector<int>(static_cast<std::size_t>(processes), 1));
-    REQUIRE(ended.said.size() == 2);
-    CHECK(ended.said[0].rfind("values of i16[6,4] S(0) on 4 -> S(1): rank 2 holds a wrong value at "
-                              "global index [3,2]: expected 0x",
-                              0) == 0);
+    REQUIRE(ended.reported.size() == 2);
+    CHECK(ended.reported[0].rfind(
+              "values of i16[6,4] S(0) on 4 -> S(1): rank 2 holds a wrong value at "
+              "global index [3,2]: expected 0x",
+              0) == 0);
     nlohmann::json report = nlohmann::json::parse(ended.printed);
     CHECK((report["values"]["hold"] == false && report["values"]["wrong"] == 1));
     CHECK((report["values"]["first_difference"]["rank"] == 2 &&
@@ -118,7 +119,7 @@ TEST_CASE(
   ValidateOptions options = options_64();
   options.data_budget = std::string("1");
   Ended wrong = validated(2, {{Rank{1}, {0}}}, options);
-  CHECK((wrong.exit_codes == std::vector<int>{1, 1} && wrong.said.size() == 1));
+  CHECK((wrong.exit_codes == std::vector<int>{1, 1} && wrong.reported.size() == 1));
   nlohmann::json one = nlohmann::json::parse(validated(1, {}, options).printed),
                  two = nlohmann::json::parse(validated(2, {}, options).printed);
   CHECK(one["values"]["store_ran"] == false);

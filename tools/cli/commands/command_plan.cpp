@@ -103,7 +103,7 @@ void run_plan(const PlanOptions& options) {
   }
 
   progress.stage("timing");
-  sim::RunReport report = job.report_beside_torch(wanted.record.path);
+  sim::RunReport report = job.report_with_torch(wanted.record.path);
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
   OutputFiles written;

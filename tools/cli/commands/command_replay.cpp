@@ -50,19 +50,19 @@ Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
   }
 }
 
-constexpr std::size_t kMaxSaid = 100;  // findings; nobody reads more
+constexpr std::size_t kMaxPrinted = 100;  // findings; nobody reads more
 
 void refuse(const std::vector<sim::TraceFinding>& findings) {
   if (findings.empty()) return;
   CheckNotHeld check;
   for (const sim::TraceFinding& finding : findings) {
-    if (check.findings.size() == kMaxSaid) {
-      check.findings.push_back(fmt::format("and {} more findings", findings.size() - kMaxSaid));
+    if (check.findings.size() == kMaxPrinted) {
+      check.findings.push_back(fmt::format("and {} more findings", findings.size() - kMaxPrinted));
       break;
     }
-    std::string circle = sim::circle_table(finding, screen_width());
-    if (!circle.empty()) circle.pop_back();  // the last line's end
-    check.findings.push_back(finding.what + (circle.empty() ? "" : "\n" + circle));
+    std::string cycle = sim::cycle_table(finding, screen_width());
+    if (!cycle.empty()) cycle.pop_back();  // the last line's end
+    check.findings.push_back(finding.what + (cycle.empty() ? "" : "\n" + cycle));
   }
   throw check;
 }

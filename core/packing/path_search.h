@@ -14,9 +14,9 @@ namespace reshard {
 // From the set to all ranks, or from all ranks to the set.
 enum class Direction : std::uint8_t { Outwards, Inwards };
 
-class WaySearch {
+class PathSearch {
  public:
-  explicit WaySearch(const RankRoutes& routes);
+  explicit PathSearch(const RankRoutes& routes);
 
   // A hop over a route of the topology's longest latency costs this in addition to its resource
   // classes; shorter ones cost in proportion.

@@ -40,17 +40,17 @@ TEST_CASE("a long circle of waits is told in a table of its ranks and lines") {
         "t.jsonl:2: operations of ranks 0-11 wait for each other forever, 12 in a cycle");
   CHECK(found.ranks.size() == 12);
   CHECK(found.lines.size() == 24);
-  REQUIRE(found.circle.size() == 12);
+  REQUIRE(found.cycle.size() == 12);
   for (std::size_t i = 0; i < 12; ++i) {
-    const TraceWait& wait = found.circle[i];
+    const TraceWait& wait = found.cycle[i];
     int rank = to_int(wait.rank), before = (rank + 11) % 12;
     // It does not come to its send, as it receives from the one before it, which does not, either.
     CHECK(wait.line == 2 * rank + 3);
     CHECK(wait.held_by == "stream 0");
-    CHECK(wait.behind == 2 * rank + 2);
+    CHECK(wait.predecessor == 2 * rank + 2);
     CHECK(wait.waits_for == 2 * before + 3);
     CHECK(wait.of == Rank{before});
-    CHECK(found.circle[(i + 1) % 12].rank == wait.of);
+    CHECK(found.cycle[(i + 1) % 12].rank == wait.of);
   }
 }
 
@@ -72,14 +72,14 @@ TEST_CASE("a long circle of launches is told in a table of its ranks and lines")
   const TraceFinding& found = report.findings[0];
   CHECK_THAT(found.what, Catch::EndsWith("(NCCL_LAUNCH_ORDER_IMPLICIT would): 10 in a cycle"));
   CHECK(found.ranks.size() == 10);
-  REQUIRE(found.circle.size() == 10);
+  REQUIRE(found.cycle.size() == 10);
   for (std::size_t i = 0; i < 10; ++i) {
-    const TraceWait& wait = found.circle[i];
+    const TraceWait& wait = found.cycle[i];
     int rank = to_int(wait.rank);
     CHECK(wait.line == 2 * rank + 3);
     CHECK(wait.held_by == "launch order");
-    CHECK(wait.behind == 2 * rank + 2);
-    CHECK(found.circle[(i + 1) % 10].rank == wait.of);
+    CHECK(wait.predecessor == 2 * rank + 2);
+    CHECK(found.cycle[(i + 1) % 10].rank == wait.of);
     // Of the communicator with the next one, which that launches second.
     CHECK(wait.of == Rank{(rank + 1) % 10});
     CHECK(wait.waits_for == 2 * to_int(wait.of) + 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tests/core/text/texts_said.h"
+#include "tests/core/text/observed_texts.h"
 
 #include <fmt/format.h>
 
@@ -14,13 +14,13 @@
 
 namespace reshard::test {
 
-std::string shape_said(const std::string& text) {
+std::string observed_shape(const std::string& text) {
   Shape shape = parse_shape(text, "--shape");
   CHECK(parse_shape(reshard::text(shape)) == shape);
   return fmt::format("{}|{}", shape.size(), reshard::text(shape));
 }
 
-std::string dtype_said(const std::string& text) {
+std::string observed_dtype(const std::string& text) {
   DType dtype = parse_dtype(text, "--dtype");
   CHECK(parse_dtype(reshard::text(dtype)) == dtype);
   std::string out = fmt::format(
@@ -34,36 +34,36 @@ std::string dtype_said(const std::string& text) {
   return out;
 }
 
-std::string operator_said(const std::string& text) {
+std::string observed_operator(const std::string& text) {
   ReduceOp op = parse_reduce_op(text, "op");
   CHECK(parse_reduce_op(reshard::text(op)) == op);
   return std::string(reshard::text(op));
 }
 
-std::string bytes_said(const std::string& text) {
+std::string observed_bytes(const std::string& text) {
   std::int64_t bytes = parse_bytes(text, "--size");
   return fmt::format("{} {} {}", bytes, bytes_text(bytes), figure_text(FigureUnit::Size, bytes));
 }
 
-std::string rate_said(const std::string& text) {
+std::string observed_rate(const std::string& text) {
   std::int64_t rate = parse_bytes_per_s(text, "rate");
   CHECK(parse_bytes_per_s(rate_word(rate), "rate") == rate);
   return fmt::format("{} {} {}", rate, rate_text(rate), rate_word(rate));
 }
 
-std::string duration_said(const std::string& text) {
+std::string observed_duration(const std::string& text) {
   std::int64_t ps = parse_duration_ps(text, "time");
   CHECK(parse_duration_ps(time_word(ps), "time") == ps);
   return fmt::format("{} {} {}", ps, duration_text(ps), time_word(ps));
 }
 
-std::string ratio_said(const std::string& text) {
+std::string observed_ratio(const std::string& text) {
   std::int64_t ratio = parse_ratio(text, "ratio");
   CHECK(parse_ratio(figure_text(FigureUnit::Ratio, ratio), "ratio") == ratio);
   return fmt::format("{} {}", ratio, figure_text(FigureUnit::Ratio, ratio));
 }
 
-std::string mesh_said(std::string text) {
+std::string observed_mesh(std::string text) {
   std::string first = take_line(text);
   Mesh mesh = parse_mesh(first, text, "--mesh");
   std::string shape = shape_text(mesh), ranks = ranks_text(mesh.ranks());
@@ -85,7 +85,7 @@ std::string mesh_said(std::string text) {
   return out;
 }
 
-std::string placements_said(std::string text) {
+std::string observed_placements(std::string text) {
   int axes = take_line(text).front() - '0', dims = take_line(text).front() - '0';
   std::vector<std::string> names{"a", "b", "c", "d", "e"};
   names.resize(to_index(axes));
@@ -105,7 +105,7 @@ std::string placements_said(std::string text) {
   return out;
 }
 
-std::string request_said(std::string text, Fingerprints& fingerprints) {
+std::string observed_request(std::string text, Fingerprints& fingerprints) {
   RequestTexts texts;
   for (std::string* field : {&texts.mesh, &texts.ranks, &texts.to_mesh, &texts.to_ranks,
                              &texts.shape, &texts.dtype, &texts.from, &texts.to})
@@ -165,7 +165,7 @@ std::string topology_content(const Topology& topology) {
 
 }  // namespace
 
-std::string topology_said(const std::string& text, Fingerprints& fingerprints) {
+std::string observed_topology(const std::string& text, Fingerprints& fingerprints) {
   TopologyDescription description = parse_topology(text, "m.topo");
   std::string out = to_text(description);
   TopologyDescription again = parse_topology(out, "m.topo");
@@ -208,7 +208,7 @@ std::string topology_said(const std::string& text, Fingerprints& fingerprints) {
   return out;
 }
 
-std::string plan_said(const std::string& text) {
+std::string observed_plan(const std::string& text) {
   Plan plan = parse_plan(text, "a.plan");
   std::string out = to_text(plan);
   CHECK(to_text(parse_plan(out, "a.plan")) == out);

@@ -12,7 +12,7 @@
 
 namespace reshard::test {
 
-// Two values have one fingerprint exactly where they have one content.
+// Two values have the same fingerprint if and only if they have the same content.
 class Fingerprints {
  public:
   void add(const std::string& content, const Digest& fingerprint) {
@@ -26,27 +26,27 @@ class Fingerprints {
   std::map<Digest, std::string> of_fingerprint_;
 };
 
-// What stands in front of the first line's end, which is taken off with it.
+// Removes the first line and returns it without its end.
 inline std::string take_line(std::string& text) {
   std::string out = text.substr(0, text.find('\n'));
   text.erase(0, out.size() + 1);
   return out;
 }
 
-std::string shape_said(const std::string& text);
-std::string dtype_said(const std::string& text);
-std::string operator_said(const std::string& text);
-std::string bytes_said(const std::string& text);
-std::string rate_said(const std::string& text);
-std::string duration_said(const std::string& text);
-std::string ratio_said(const std::string& text);
-// The mesh, then its ranks where there is a second line.
-std::string mesh_said(std::string text);
+std::string observed_shape(const std::string& text);
+std::string observed_dtype(const std::string& text);
+std::string observed_operator(const std::string& text);
+std::string observed_bytes(const std::string& text);
+std::string observed_rate(const std::string& text);
+std::string observed_duration(const std::string& text);
+std::string observed_ratio(const std::string& text);
+// The mesh, and its ranks if there is a second line.
+std::string observed_mesh(std::string text);
 // A line of the number of axes, one of that of dims, then placements.
-std::string placements_said(std::string text);
+std::string observed_placements(std::string text);
 // All fields of RequestTexts, a line each.
-std::string request_said(std::string text, Fingerprints& fingerprints);
-std::string topology_said(const std::string& text, Fingerprints& fingerprints);
-std::string plan_said(const std::string& text);
+std::string observed_request(std::string text, Fingerprints& fingerprints);
+std::string observed_topology(const std::string& text, Fingerprints& fingerprints);
+std::string observed_plan(const std::string& text);
 
 }  // namespace reshard::test

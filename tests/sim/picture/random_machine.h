@@ -12,13 +12,14 @@
 namespace reshard::test {
 
 // Routes over any ports and shared resources in any order.
-inline Topology machine_by_lot(std::uint64_t seed) {
-  Prng lot(seed);
+inline Topology random_machine(std::uint64_t seed) {
+  Prng draw(seed);
   NodeTemplate node;
-  node.devices = static_cast<std::int32_t>(lot.between(1, 7));
-  auto nodes = static_cast<std::int32_t>(lot.between(1, 4));
-  auto rate = [&] { return lot.between(1, 90) * 1'000'000'000; };
-  std::int64_t ports = lot.between(1, 3), shared = lot.between(0, 6), fabrics = lot.between(0, 2);
+  node.devices = static_cast<std::int32_t>(draw.between(1, 7));
+  auto nodes = static_cast<std::int32_t>(draw.between(1, 4));
+  auto rate = [&] { return draw.between(1, 90) * 1'000'000'000; };
+  std::int64_t ports = draw.between(1, 3), shared = draw.between(0, 6),
+               fabrics = draw.between(0, 2);
   for (std::int64_t i = 0; i < ports; ++i)
     node.ports.push_back({"p" + std::to_string(i), rate(), rate()});
   for (std::int64_t i = 0; i < shared; ++i)
@@ -27,12 +28,12 @@ inline Topology machine_by_lot(std::uint64_t seed) {
   for (std::int64_t i = 0; i < fabrics; ++i) fabric.push_back({"f" + std::to_string(i), rate()});
   auto add_rule = [&](bool between) {
     RouteRule rule;
-    rule.transport = static_cast<Transport>(lot.below(4));
+    rule.transport = static_cast<Transport>(draw.below(4));
     auto add_some = [&](Hop::Kind kind, std::int64_t count, std::int64_t most) {
       std::vector<std::int32_t> order;
       for (std::int32_t i = 0; i < count; ++i) order.push_back(i);
-      lot.shuffle(order);
-      order.resize(to_index(std::min(count, lot.between(0, most))));
+      draw.shuffle(order);
+      order.resize(to_index(std::min(count, draw.between(0, most))));
       for (std::int32_t i : order) rule.hops.push_back({kind, i});
     };
     add_some(Hop::Kind::SourceOut, ports, 1);
@@ -44,17 +45,17 @@ inline Topology machine_by_lot(std::uint64_t seed) {
     node.rules.push_back(rule);
     return static_cast<std::int32_t>(node.rules.size()) - 1;
   };
-  std::int64_t classes = lot.between(1, node.devices);
+  std::int64_t classes = draw.between(1, node.devices);
   for (std::int64_t i = 0; i < node.devices; ++i)
-    node.class_of.push_back(static_cast<std::int32_t>(i < classes ? i : lot.below(classes)));
+    node.class_of.push_back(static_cast<std::int32_t>(i < classes ? i : draw.below(classes)));
   for (std::int64_t i = 0; i < classes * classes; ++i) {
-    bool known = !node.rules.empty() && !lot.one_in(3);
+    bool known = !node.rules.empty() && !draw.one_in(3);
     node.rule_within.push_back(
-        known ? static_cast<std::int32_t>(lot.below(static_cast<std::int64_t>(node.rules.size())))
+        known ? static_cast<std::int32_t>(draw.below(static_cast<std::int64_t>(node.rules.size())))
               : add_rule(false));
   }
   if (nodes > 1) node.rule_between = add_rule(true);
-  return Topology("lot " + std::to_string(seed), node, fabric, nodes);
+  return Topology("draw " + std::to_string(seed), node, fabric, nodes);
 }
 
 }  // namespace reshard::test

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/packing/way_search.h"
+#include "core/packing/path_search.h"
 
 #include <algorithm>
 
 namespace reshard {
 
-WaySearch::WaySearch(const RankRoutes& routes)
+PathSearch::PathSearch(const RankRoutes& routes)
     : routes_(routes),
       latency_(routes.trunks().size(), 0),
       start_(routes.ranks(), kUnreached),
@@ -18,22 +18,22 @@ WaySearch::WaySearch(const RankRoutes& routes)
     longest_ps_ = std::max(longest_ps_, trunk.latency_ps);
 }
 
-void WaySearch::set_latency_price(Price price) {
+void PathSearch::set_latency_price(Price price) {
   for (std::size_t i = 0; i < latency_.size(); ++i)
     latency_[i] = static_cast<Price>(Int128{price} * routes_.trunks()[i].latency_ps / longest_ps_);
 }
 
-void WaySearch::clear() {
+void PathSearch::clear() {
   for (Slot slot : set_) start_[to_index(slot)] = kUnreached;
   set_.clear();
 }
 
-void WaySearch::add(Slot slot, Price start) {
+void PathSearch::add(Slot slot, Price start) {
   if (start_[to_index(slot)] == kUnreached) set_.push_back(slot);
   start_[to_index(slot)] = std::min(start_[to_index(slot)], start);
 }
 
-void WaySearch::offer(std::int32_t trunk, Slot slot, Price cost) {
+void PathSearch::offer(std::int32_t trunk, Slot slot, Price cost) {
   Label& label = labels_[to_index(trunk)];
   std::int32_t node = routes_.node_of(slot);
   if (cost < label.cost) {
@@ -55,7 +55,7 @@ void WaySearch::offer(std::int32_t trunk, Slot slot, Price cost) {
   }
 }
 
-void WaySearch::leave(std::int32_t trunk, const Loads& loads, Direction direction) {
+void PathSearch::leave(std::int32_t trunk, const Loads& loads, Direction direction) {
   const RankRoutes::Trunk& at = routes_.trunks()[to_index(trunk)];
   const Label& label = labels_[to_index(trunk)];
   Price middle = loads.price(at.classes) + latency_[to_index(trunk)];
@@ -77,7 +77,7 @@ void WaySearch::leave(std::int32_t trunk, const Loads& loads, Direction directio
   }
 }
 
-void WaySearch::run(const Loads& loads, Direction direction) {
+void PathSearch::run(const Loads& loads, Direction direction) {
   std::fill(costs_.begin(), costs_.end(), kUnreached);
   std::fill(labels_.begin(), labels_.end(), Label{});
   fresh_ = set_;

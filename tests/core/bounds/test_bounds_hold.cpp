@@ -16,6 +16,7 @@
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
 #include "tests/support/bounds_cases.h"
+#include "tests/support/least_volume.h"
 #include "tests/support/part.h"
 #include "tests/support/star.h"
 
@@ -41,7 +42,7 @@ Plan plan_of(const char* planner, const Request& request, const Topology& topolo
 void check_bytes(const Plan& plan, const Request& request, const CutSets& sets,
                  const RequestDemand& demand) {
   PlanBytes bytes = count_bytes(plan);
-  REQUIRE(bytes.received_total >= least_volume_bytes(request));
+  REQUIRE(bytes.received_total >= test::least_volume_bytes(request));
   for (std::size_t slot = 0; slot < plan.ranks.size() && !sets.levels().empty(); ++slot) {
     auto at = std::lower_bound(sets.ranks().begin(), sets.ranks().end(), plan.ranks[slot]) -
               sets.ranks().begin();

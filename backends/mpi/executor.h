@@ -53,9 +53,6 @@ class MpiExecutor : public Executor {
   // Throws the InputError that they throw.
   [[noreturn]] void refuse(const std::string& why);
 
-  // Whether processes of this node share memory.
-  bool shares_memory() const { return world_->rings != nullptr; }
-
  private:
   std::unique_ptr<PreparedPlan> make_ready(const Plan& plan, std::span<const CallerShards> shards,
                                            bool own_shards);

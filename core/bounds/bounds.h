@@ -141,7 +141,4 @@ Bound bound_of(std::span<const Request> requests, const Topology& topology,
 // begin at any time from 0.
 std::int64_t cut_bound_ps(const std::vector<Int128>& in_bytes, const CutSets& sets);
 
-// The least number of bytes that any plan receives over all ranks, capped at the maximum of int64.
-std::int64_t least_volume_bytes(const Request& request);
-
 }  // namespace reshard

@@ -182,21 +182,4 @@ void add_transfer(std::vector<Int128>& in_bytes, const CutSets& sets, Rank sourc
   }
 }
 
-std::int64_t least_volume_bytes(const Request& request) {
-  LevelView ranks;
-  for (std::size_t i = 0; i < request.ranks().size(); ++i)
-    ranks.set_of.push_back(static_cast<std::int32_t>(i));
-  ranks.sets = static_cast<std::int32_t>(request.ranks().size());
-  MemberLists holders = holders_of(request, request.ranks()),
-              needers = needers_of(request, request.ranks());
-  LevelCount count(holders, needers, request.fold().fold_count, ranks);
-  for_each_atom(request, holders, needers,
-                [&](std::size_t holder_list, std::size_t needer_list, std::int64_t elements) {
-                  count.add(holder_list, needer_list, elements);
-                });
-  Int128 bytes = count.receipts() * size_bytes(request.dtype());
-  return static_cast<std::int64_t>(
-      std::min<Int128>(bytes, std::numeric_limits<std::int64_t>::max()));
-}
-
 }  // namespace reshard

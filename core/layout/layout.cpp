@@ -185,16 +185,6 @@ Shape Layout::local_shape(std::int32_t position) const {
   return out;
 }
 
-DimVector Layout::global_offset(std::int32_t position) const {
-  MeshCoordinate coordinate = mesh_->coordinate(position);
-  DimVector out;
-  for (int dim = 0; dim < dims(); ++dim) {
-    Runs runs = pieces(dim).runs(piece_of(dim, coordinate));
-    out.push_back(runs.empty() ? shape_[dim] : runs.front().global_lo);
-  }
-  return out;
-}
-
 std::vector<Box> Layout::boxes(std::int32_t position) const {
   std::array<Runs, kMaxDims> runs_of;
   for (int dim = 0; dim < dims(); ++dim) {

@@ -72,9 +72,6 @@ PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
 
 // Like str() in PyTorch: "S(0)", "_S(0, 2)", "P(sum)", "R".
 std::string text(const Placement& placement);
-// Like repr() in PyTorch: "Shard(dim=0)", "_StridedShard(dim=0, sf=2)", "Partial(sum)",
-// "Replicate()".
-std::string repr(const Placement& placement);
 // As PyTorch prints a spec: "S(0)R"; with order indices if the shard order is not the default:
 // "S(1)[1]S(1)[0]".
 std::string text(const std::vector<Placement>& placements, const ShardStacks& stacks);
@@ -205,9 +202,6 @@ class Layout {
   Runs runs(int dim, std::int32_t position) const {
     return pieces(dim).runs(piece_of(dim, mesh_->coordinate(position)));
   }
-  // PyTorch's global offset: the first global index per dim; the dim's full length if the local
-  // piece is empty (pytorch PR #150862).
-  DimVector global_offset(std::int32_t position) const;
   // The exact index set as disjoint boxes in global indices, in row-major order of runs; no boxes
   // if the shard is empty.
   std::vector<Box> boxes(std::int32_t position) const;

@@ -133,12 +133,6 @@ int read_order(Cursor& cursor, const Placement& placement) {
   return position;
 }
 
-// `forms`: a format by kind, for the dim {0}, the split factor {1} and the operator {2}.
-std::string written(const Placement& placement, const std::array<const char*, 4>& forms) {
-  return fmt::format(fmt::runtime(forms[to_index(placement.kind)]), placement.dim,
-                     placement.split_factor, text(placement.op));
-}
-
 }  // namespace
 
 PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
@@ -167,12 +161,9 @@ PlacementList parse_placements(std::string_view text, int axes, int tensor_dims,
 }
 
 std::string text(const Placement& placement) {
-  return written(placement, {"R", "S({0})", "_S({0}, {1})", "P({2})"});
-}
-
-std::string repr(const Placement& placement) {
-  return written(placement, {"Replicate()", "Shard(dim={0})", "_StridedShard(dim={0}, sf={1})",
-                             "Partial({2})"});
+  constexpr std::array<const char*, 4> kForms{"R", "S({0})", "_S({0}, {1})", "P({2})"};
+  return fmt::format(fmt::runtime(kForms[to_index(placement.kind)]), placement.dim,
+                     placement.split_factor, text(placement.op));
 }
 
 std::string text(const std::vector<Placement>& placements, const ShardStacks& stacks) {

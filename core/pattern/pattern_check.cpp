@@ -189,7 +189,7 @@ std::optional<PatternMismatch> Pattern::check(const Layout& layout, std::int32_t
   Differences differences;
   const ZeroAxes* zeros = zero_axes_.none() ? nullptr : &zero_axes_;
   const std::byte* in = bytes.data();
-  if (moves_only()) {
+  if (moves_only_) {
     visit_values(addends[0], [&](auto value) {
       auto check_row = [&](std::int64_t first, std::int64_t count, bool has_values) {
         for (std::int64_t i = 0; i < count; ++i) {

@@ -78,9 +78,6 @@ class Buffer {
 struct Move {
   BufferId source, destination;
   DimVector source_lo, destination_lo, extents;
-
-  Box source_box() const { return box_at(source_lo, extents); }
-  Box destination_box() const { return box_at(destination_lo, extents); }
   friend bool operator==(const Move&, const Move&) = default;
 };
 

@@ -3,8 +3,8 @@
 // it: itself if possible, else a replica on its node that has not sent its share, else the replica
 // that has sent least so far (ties: the lower position in the mesh). Destination ranks are served
 // in the order of their positions, so that their numbers do not matter. Only the topology's nodes
-// are used. The bytes received are the fewest possible (least_volume_bytes in bounds.h), and there
-// is one message from a rank to another, however many boxes it has.
+// are used. The bytes received are the fewest possible, and there is one message from a rank to
+// another, however many boxes it has.
 //
 // For S -> P(sum) a rank gets its share of the source and fills the rest with zeros.
 //

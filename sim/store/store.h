@@ -48,7 +48,7 @@ class StoreMemory : public HostOperations<StoreMemory> {
   std::int64_t size_bytes(BufferId buffer, Slot slot) const {
     return plan_.buffer_bytes(buffer, slot);
   }
-  std::int64_t live_bytes() const { return live_bytes_; }  // allocated now; shared memory once
+  // The most that was allocated at a time; shared memory counts once.
   std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:

@@ -48,7 +48,6 @@ class Study {
   const Topology& topology() const { return *topology_; }
   const PlanBytes& bytes() const { return bytes_; }
   // Padding bytes received from other ranks, by step; and their sum.
-  const std::vector<std::int64_t>& padding_per_step() const { return proof_.padding_bytes; }
   std::int64_t padding_total() const;
 
   // The plan alone on its topology. Once both time and bound are known, throws CheckFailure if the

@@ -122,7 +122,8 @@ struct TraceCommunicator {
 };
 
 // One wait of a cycle: `rank` cannot start `line`, which `held_by` orders after the line
-// `predecessor`; that one meets or is the line `waits_for` of rank `of`, where the next wait starts.
+// `predecessor`; that one meets or is the line `waits_for` of rank `of`, where the next wait
+// starts.
 struct TraceWait {
   Rank rank;
   std::int64_t line;

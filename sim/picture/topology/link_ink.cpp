@@ -35,15 +35,6 @@ Shade colour_of(Family family) {
   return always({0xd5, 0x5e, 0x00});
 }
 
-void for_links(const Wiring& wiring, const auto& visit) {
-  for (const Wiring::Cable& cable : wiring.cables) {
-    visit(cable.there, cable.path_class);
-    if (cable.back) visit(*cable.back, cable.path_class);
-  }
-  for (const Wiring::Spot& spot : wiring.spots)
-    if (spot.link) visit(*spot.link, *spot.path_class);
-}
-
 // The link's name in topology files; both directions of a port share one.
 std::string kind_name(const Topology& topology, ResourceId link) {
   Hop hop = topology.hop_of(link);
@@ -53,16 +44,10 @@ std::string kind_name(const Topology& topology, ResourceId link) {
 
 }  // namespace
 
-LinkInk::LinkInk(const Topology& topology, const Wiring& wiring, const LinkLoads& loads)
-    : topology_(topology), wiring_(wiring), loads_(loads) {
-  for_links(wiring, [&](const Wiring::Link& link, PathClass) {
+LinkInk::LinkInk(const Topology& topology, const NodeLinks& links, const LinkLoads& loads)
+    : topology_(topology), links_(links), loads_(loads) {
+  for (const NodeLinks::Link& link : links.links)
     widest_ = std::max(widest_, topology_.resource_bytes_per_s(link.in(topology_, 0)));
-  });
-  // Links from device to device are many and start next to each other, so they are narrower.
-  if (std::any_of(wiring.cables.begin(), wiring.cables.end(), [&](const Wiring::Cable& cable) {
-        return cable.from < wiring.devices && cable.to < wiring.devices;
-      }))
-    narrowest_ = 1, widening_ = 2;
 }
 
 std::int64_t LinkInk::used(ResourceId link) const {
@@ -72,8 +57,8 @@ std::int64_t LinkInk::used(ResourceId link) const {
 }
 
 double LinkInk::width(ResourceId link) const {
-  return narrowest_ + widening_ * static_cast<double>(topology_.resource_bytes_per_s(link)) /
-                          static_cast<double>(widest_);
+  return 2 + 6 * static_cast<double>(topology_.resource_bytes_per_s(link)) /
+                 static_cast<double>(widest_);
 }
 
 std::optional<Shade> LinkInk::colour(ResourceId link, PathClass path_class) const {
@@ -98,14 +83,14 @@ std::vector<LinkInk::Sample> LinkInk::samples() const {
   using Key = std::pair<std::int64_t, Family>;
   std::map<Key, std::vector<std::string>, std::greater<Key>> names;
   std::map<Key, Sample> looks;
-  for_links(wiring_, [&](const Wiring::Link& link, PathClass path_class) {
+  for (const NodeLinks::Link& link : links_.links) {
     ResourceId id = link.in(topology_, 0);
-    Key key{topology_.resource_bytes_per_s(id), family(path_class)};
+    Key key{topology_.resource_bytes_per_s(id), family(link.path_class)};
     std::string name = kind_name(topology_, id);
     std::vector<std::string>& known = names[key];
     if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
     looks[key] = {"", width(id), colour_of(key.second)};
-  });
+  }
   std::vector<Sample> out;
   for (auto& [key, known] : names) {
     if (out.size() == most_rows) break;
@@ -120,14 +105,6 @@ std::vector<LinkInk::Sample> LinkInk::samples() const {
     out.push_back(sample);
   }
   return out;
-}
-
-std::string short_rate_text(std::int64_t bytes_per_s) {
-  std::string text = rate_text(bytes_per_s);
-  std::size_t unit = text.find(' '), end = unit;
-  while (text[end - 1] == '0') --end;
-  if (text[end - 1] == '.') --end;
-  return text.find('.') == std::string::npos ? text : text.erase(end, unit - end);
 }
 
 }  // namespace reshard::sim

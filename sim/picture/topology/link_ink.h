@@ -8,18 +8,18 @@
 
 #include "sim/picture/palette.h"
 #include "sim/picture/pictures.h"
-#include "sim/picture/topology/wiring.h"
+#include "sim/picture/topology/node_links.h"
 
 namespace reshard::sim {
 
 class LinkInk {
  public:
-  LinkInk(const Topology& topology, const Wiring& wiring, const LinkLoads& loads);
+  LinkInk(const Topology& topology, const NodeLinks& links, const LinkLoads& loads);
 
   bool by_load() const { return !loads_.uses.empty(); }
   // Used share of the capacity, in thousandths.
   std::int64_t used(ResourceId link) const;
-  double width(ResourceId link) const;
+  double width(ResourceId link) const;  // 2 to 8 pixels
   // None for a link that carried nothing.
   std::optional<Shade> colour(ResourceId link, PathClass path_class) const;
   // "node0.gpu2.nic.out: 50 GB/s, carried 1.000 MiB, 12.5 % of what it can".
@@ -35,14 +35,9 @@ class LinkInk {
 
  private:
   const Topology& topology_;
-  const Wiring& wiring_;
+  const NodeLinks& links_;
   const LinkLoads loads_;
   std::int64_t widest_ = 1;  // bytes per second
-  // Pixels: the limit for small capacities, and how much wider the widest link is.
-  double narrowest_ = 2, widening_ = 6;
 };
-
-// "450 GB/s".
-std::string short_rate_text(std::int64_t bytes_per_s);
 
 }  // namespace reshard::sim

@@ -2,7 +2,6 @@
 #include "sim/picture/topology/node_picture.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -11,303 +10,115 @@
 namespace reshard::sim {
 namespace {
 
-using Kind = Wiring::Spot::Kind;
-
 constexpr std::int32_t kMostInRow = 18;
+constexpr double kLabel = 11, kName = 10;  // sizes of texts
 
-std::string vertical(double x, double from, double to) {
-  return fmt::format("M{} {}V{}", coordinate_text(x), coordinate_text(from), coordinate_text(to));
-}
-
-std::string horizontal(double y, double from, double to) {
-  return fmt::format("M{} {}H{}", coordinate_text(from), coordinate_text(y), coordinate_text(to));
+void ink_bar(Node bar, const LinkInk& ink, ResourceId link, PathClass path_class) {
+  set(bar, {"class", "link"});
+  if (auto colour = ink.colour(link, path_class))
+    fill(bar, *colour);
+  else
+    fill(bar, Tone::Panel);
+  if (ink.by_load()) stroke(bar, Tone::Edge, 1);  // the brightest and darkest need an outline
 }
 
 }  // namespace
 
-NodePicture::NodePicture(const Topology& topology, const Wiring& wiring, const LinkInk& ink)
-    : topology_(topology),
-      wiring_(wiring),
-      ink_(ink),
-      places_(places_of(wiring)),
-      up_(wiring.spots.size()),
-      down_(wiring.spots.size()) {
-  for (std::size_t s = 0; s < places_.size(); ++s) {
-    std::int32_t track = places_[s].track;
-    if (!wiring_.spots[s].outside) inside_ = std::max(inside_, track);
-    top_ = std::max(top_, track);
-    below_ = std::max(below_, -track);
-  }
-  sort_joins();
-  fold();
-}
-
-void NodePicture::sort_joins() {
-  auto track = [&](std::int32_t spot) { return places_[to_index(spot)].track; };
-  auto add_join = [&](std::int32_t a, std::int32_t b, std::int32_t cable) {
-    if (track(a) > track(b)) std::swap(a, b);
-    if (track(a) < 0)
-      down_[to_index(b)].push_back({cable, a});
-    else
-      up_[to_index(a)].push_back({cable, b});
-  };
-  for (std::size_t c = 0; c < wiring_.cables.size(); ++c) {
-    const Wiring::Cable& cable = wiring_.cables[c];
-    auto number = static_cast<std::int32_t>(c);
-    if (cable.from < wiring_.devices && cable.to < wiring_.devices) {
-      arcs_.push_back(number);
-      down_[to_index(cable.from)].push_back({number, cable.to});
-      down_[to_index(cable.to)].push_back({number, cable.from});
-    } else {
-      add_join(cable.from, cable.to, number);
-    }
-  }
-  for (auto [a, b] : wiring_.touching)
-    if (a >= wiring_.devices || !places_[to_index(b)].touches_all) add_join(a, b, -1);
-  for (auto& joins : up_)
-    std::stable_sort(joins.begin(), joins.end(),
-                     [&](const Join& a, const Join& b) { return track(a.other) < track(b.other); });
-  // Arcs of a device do not cross if those to its left come first, and on each side the arcs to
-  // nearer devices are further out.
-  for (std::int32_t device = 0; device < wiring_.devices; ++device) {
-    auto& joins = down_[to_index(device)];
-    auto key = [&](const Join& join) { return std::pair(join.other > device, -join.other); };
-    std::stable_sort(joins.begin(), joins.end(),
-                     [&](const Join& a, const Join& b) { return key(a) < key(b); });
-  }
-}
-
-bool NodePicture::can_fold() const {
-  if (wiring_.devices <= kMostInRow || !arcs_.empty()) return false;
-  return std::all_of(places_.begin() + wiring_.devices, places_.end(), [&](const SpotPlace& place) {
-    return place.low == 0 && place.high == wiring_.devices;
-  });
-}
-
-void NodePicture::fold() {
-  columns_ = std::max(1, wiring_.devices);
-  folded_ = can_fold();
-  if (folded_) {
-    rows_ = (wiring_.devices + kMostInRow - 1) / kMostInRow;
-    columns_ = (wiring_.devices + rows_ - 1) / rows_;
-  }
+NodePicture::NodePicture(const Topology& topology, const NodeLinks& links, const LinkInk& ink)
+    : topology_(topology), links_(links), ink_(ink), rows_(rows_of(topology, links)) {
+  folds_ = (links.devices + kMostInRow - 1) / kMostInRow;
+  columns_ = (links.devices + folds_ - 1) / folds_;
   if (columns_ > 8) pitch_ = 48;
 }
 
-double NodePicture::arc_depth(std::int32_t a, std::int32_t b) const {
-  double apart = std::abs(a - b);
-  return 14 + 11 * std::min(apart, 12.0) + 2 * std::max(0.0, apart - 12);
+double NodePicture::bars_height() const {
+  double out = 0;
+  for (const LinkRow& row : rows_) out += row_height(row);
+  return out;
 }
 
-double NodePicture::row_height() const {
-  double deepest = 0;
-  for (std::int32_t c : arcs_) {
-    const Wiring::Cable& cable = wiring_.cables[to_index(c)];
-    deepest = std::max(deepest, arc_depth(cable.from, cable.to));
-  }
-  return kDevice + (deepest > 0 ? deepest + 12 : 0) + below_ * kTrack;
+double NodePicture::width() const { return columns_ * pitch_ + 2 * kPadding; }
+double NodePicture::height() const { return kPadding + folds_ * fold_height() + kFoot; }
+
+double NodePicture::label_width() const {
+  double out = 0;
+  for (const LinkRow& row : rows_) out = std::max(out, text_width(row.label, kLabel) + 8);
+  return out;
 }
 
-double NodePicture::width() const {
-  double trunks = folded_ ? 6 * static_cast<double>(places_.size() - to_index(wiring_.devices)) : 0;
-  return columns_ * pitch_ + 2 * kPadding + trunks;
+double NodePicture::outside_height() const {
+  auto fabric = std::count_if(links_.links.begin(), links_.links.end(),
+                              [](const auto& l) { return l.fabric; });
+  return static_cast<double>(fabric) * kOutsideRow;
 }
 
-double NodePicture::height() const {
-  double more = rows_ > 1 ? (rows_ - 1) * (row_height() + top_ * kTrack + kPadding) : 0;
-  return kStrip + inside_ * kTrack + row_height() + more + kFoot;
+double NodePicture::row_y(std::size_t row, int fold) const {
+  double y = device_y(fold);
+  for (std::size_t r = 0; r <= row; ++r) y -= row_height(rows_[r]);
+  return y;
 }
 
-double NodePicture::outside_height() const { return (top_ - inside_) * kTrack; }
-
-// Relative to the box, like all functions below.
-double NodePicture::device_y(int row) const {
-  return kStrip + inside_ * kTrack + row * (row_height() + top_ * kTrack + kPadding);
-}
-
-double NodePicture::bar_y(std::int32_t track, int row) const {
-  if (track < 0) return device_y(row) + row_height() + track * kTrack + (kTrack - kBar);
-  double y = device_y(row) - track * kTrack;
-  return row == 0 && track > inside_ ? y - kStrip + (kTrack - kBar) / 2 : y;
-}
-
-double NodePicture::slot_x(std::int32_t spot, const std::vector<Join>& joins,
-                           std::size_t index) const {
-  const SpotPlace& place = places_[to_index(spot)];
-  double part = (static_cast<double>(index) + 1) / (static_cast<double>(joins.size()) + 1);
-  if (spot < wiring_.devices) {
-    double column = folded_ ? spot % columns_ : spot;
-    return kPadding + (column + 0.5) * pitch_ + (part - 0.5) * (pitch_ - 8);
-  }
-  // Bars above each other have the same centre; cables up from them must not coincide.
-  double low = folded_ ? 0 : place.low, high = folded_ ? columns_ : place.high;
-  return kPadding + std::min((low + (high - low) * part) * pitch_ + 13 * (place.track - 1),
-                             high * pitch_ - 10);
-}
-
-std::string NodePicture::name_of(std::int32_t spot) const {
-  const Wiring::Spot& what = wiring_.spots[to_index(spot)];
-  if (what.kind == Kind::Shared)
-    return topology_.hop_name(topology_.hop_of(what.link->in(topology_, 0)));
-  if (what.outside) return "network";
-  const SpotPlace& place = places_[to_index(spot)];
-  if (*what.path_class == PathClass::NET) return place.touches_all ? "NICs" : "leaf switch";
-  if (*what.path_class <= PathClass::NVB) return place.high - place.low > 2 ? "NVSwitch" : "NVLink";
-  for (const DeviceGroup& group : topology_.node().groups)
-    if (!group.devices.empty() && group.devices.front() == place.low &&
-        group.devices.back() + 1 == place.high &&
-        static_cast<double>(group.devices.size()) == place.high - place.low &&
-        group.devices.size() > 1)
-      return group.name;
-  switch (*what.path_class) {
-    case PathClass::C2C:
-    case PathClass::P2C:
-      return "C2C";
-    case PathClass::PIX:
-    case PathClass::PXB:
-    case PathClass::PXN:
-      return "PCIe switch";
-    default:
-      return "host";
+// From every GPU up to the last bar that it reaches.
+void NodePicture::draw_guides(Node parent) const {
+  std::vector<double> top(to_index(links_.devices));
+  for (std::int32_t d = 0; d < links_.devices; ++d) top[to_index(d)] = device_y(d / columns_);
+  for (std::size_t row = 0; row < rows_.size(); ++row)
+    for (std::size_t bar : rows_[row].bars)
+      for (std::int32_t d : devices_of(rows_[row], bar))
+        top[to_index(d)] = row_y(row, d / columns_) + row_height(rows_[row]) - 6;
+  for (std::int32_t d = 0; d < links_.devices; ++d) {
+    std::string path =
+        fmt::format("M{} {}V{}", coordinate_text(column_x(d) + pitch_ / 2),
+                    coordinate_text(device_y(d / columns_)), coordinate_text(top[to_index(d)]));
+    stroke(add(parent, "path", {{"d", path}, {"fill", "none"}}), Tone::Edge, 1.2);
   }
 }
 
-// Draws both directions next to each other, `there` on the left.
-void NodePicture::draw_cable(Node parent, const Wiring::Cable& cable, std::int32_t node,
-                             const PathAt& path) const {
-  ResourceId there = cable.there.in(topology_, node);
-  double first = ink_.width(there), second = 0;
-  if (cable.back) second = ink_.width(cable.back->in(topology_, node)) + 1;
-  auto draw_one = [&](ResourceId link, double offset) {
-    Node line = add(parent, "path", {{"class", "link"}, {"d", path(offset)}, {"fill", "none"}});
-    if (auto colour = ink_.colour(link, cable.path_class))
-      stroke(line, *colour, ink_.width(link));
-    else
-      stroke(line, Tone::Panel, ink_.width(link));
-    add_tip(line, ink_.tip(link));
-  };
-  if (ink_.by_load()) {  // the brightest and the darkest colours need an outline
-    Node edge = add(parent, "path", {{"d", path(0)}, {"fill", "none"}});
-    stroke(edge, Tone::Edge, first + second + 2);
-  }
-  draw_one(there, -second / 2);
-  if (cable.back) draw_one(cable.back->in(topology_, node), (first + 1) / 2);
+const std::vector<std::int32_t>& NodePicture::devices_of(const LinkRow& row,
+                                                         std::size_t bar) const {
+  bool meets = row.of == LinkRow::Of::Meetings;
+  return meets ? links_.meetings[bar].devices : links_.links[bar].devices;
 }
 
-void NodePicture::draw_join(Node parent, const Join& join, std::int32_t node,
-                            const PathAt& path) const {
-  if (join.cable >= 0) return draw_cable(parent, wiring_.cables[to_index(join.cable)], node, path);
-  Node line = add(parent, "path", {{"d", path(0)}, {"fill", "none"}, {"stroke-dasharray", "3 3"}});
-  stroke(line, Tone::Edge, 1.2);
-}
-
-// Connections from a spot upwards, and from devices to bars below them.
-void NodePicture::draw_joins(Node parent, std::int32_t node, std::int32_t spot) const {
-  int row = row_of(spot);
-  const SpotPlace& place = places_[to_index(spot)];
-  double top = place.track == 0 ? device_y(row) : bar_y(place.track, row);
-  const std::vector<Join>& up = up_[to_index(spot)];
-  for (std::size_t i = 0; i < up.size(); ++i) {
-    const SpotPlace& other = places_[to_index(up[i].other)];
-    double x = slot_x(spot, up, i), to = bar_y(other.track, row) + kBar;
-    double left = kPadding + std::min(place.high, other.high) * pitch_ - 5,
-           right = kPadding + std::max(place.low, other.low) * pitch_ + 5;
-    // The other bar need not be above this point; the line then turns towards it.
-    double begin = kPadding + (folded_ ? 0 : other.low) * pitch_,
-           end = kPadding + (folded_ ? columns_ : other.high) * pitch_;
-    draw_join(parent, up[i], node, [&](double offset) {
-      if (other.track == place.track) return horizontal(top + kBar / 2 + offset, left, right);
-      if (begin < x && x < end) return vertical(x + offset, top, to);
-      return vertical(x + offset, top, to - kBar / 2 + offset) + "H" +
-             coordinate_text(x <= begin ? begin + 5 : end - 5);
-    });
-  }
-  const std::vector<Join>& down = down_[to_index(spot)];
-  for (std::size_t i = 0; i < down.size(); ++i) {
-    if (down[i].other < wiring_.devices) continue;
-    double x = slot_x(spot, down, i), to = bar_y(places_[to_index(down[i].other)].track, row);
-    draw_join(parent, down[i], node,
-              [&](double offset) { return vertical(x + offset, top + kDevice, to); });
-  }
-}
-
-void NodePicture::draw_arcs(Node parent, std::int32_t node) const {
-  auto slot = [&](std::int32_t device, std::int32_t cable) {
-    const std::vector<Join>& joins = down_[to_index(device)];
-    auto found = std::find_if(joins.begin(), joins.end(),
-                              [&](const Join& join) { return join.cable == cable; });
-    return slot_x(device, joins, to_index(found - joins.begin()));
-  };
-  double y = device_y(0) + kDevice;
-  for (std::int32_t c : arcs_) {
-    const Wiring::Cable& cable = wiring_.cables[to_index(c)];
-    double low = slot(cable.from, c), high = slot(cable.to, c);
-    if (low > high) std::swap(low, high);
-    draw_cable(parent, cable, node, [&](double offset) {
-      // A cubic curve reaches three quarters of the way to its control points.
-      double control = y + (arc_depth(cable.from, cable.to) + offset) * 4 / 3;
-      return fmt::format("M{0} {2}C{0} {3} {1} {3} {1} {2}", coordinate_text(low - offset),
-                         coordinate_text(high + offset), coordinate_text(y),
-                         coordinate_text(control));
-    });
-  }
-}
-
-void NodePicture::draw_plate(Node parent, std::int32_t spot, std::int32_t node, double x, double y,
-                             double width) const {
-  const Wiring::Spot& what = wiring_.spots[to_index(spot)];
-  Node plate = add_rectangle(parent, x, y, width, kBar);
-  set(plate, {"rx", 4});
-  fill(plate, Tone::Panel);
-  stroke(plate, Tone::Edge, 1);
-  std::string name = name_of(spot);
-  double base = y + 15;
-  if (what.link) {
-    ResourceId link = what.link->in(topology_, node);
-    name += fmt::format(" {}", short_rate_text(topology_.resource_bytes_per_s(link)));
-    double high = ink_.width(link);
-    Node stripe = add_rectangle(parent, x + 1, y + kBar - high - 1, width - 2, high);
-    set(stripe, {"class", "link"});
-    if (auto colour = ink_.colour(link, *what.path_class))
-      fill(stripe, *colour);
-    else
-      fill(stripe, Tone::Panel);
-    base -= high / 2;
-  }
-  if (text_width(name, 11) < width - 4)
-    set(add_text(parent, x + width / 2, base, 11, name, "middle"), {"pointer-events", "none"});
-}
-
-// With folded rows a bar has a part in each row; this line connects them.
-void NodePicture::draw_trunk(Node parent, std::int32_t spot) const {
-  double right = kPadding + columns_ * pitch_ - 3, x = right + 5 + 6 * (spot - wiring_.devices);
-  std::string path;
-  for (std::int32_t row = 0; row < rows_; ++row) {
-    double y = bar_y(places_[to_index(spot)].track, row) + kBar / 2;
-    std::string to = coordinate_text(x);
-    path += row == 0 ? fmt::format("M{} {}H{}", coordinate_text(right), coordinate_text(y), to)
-                     : fmt::format("V{}H{}M{} {}", coordinate_text(y), coordinate_text(right), to,
-                                   coordinate_text(y));
-  }
-  stroke(add(parent, "path", {{"d", path}, {"fill", "none"}}), Tone::Edge, 2);
-}
-
-void NodePicture::draw_bar(Node parent, std::int32_t node, std::int32_t spot) const {
-  const Wiring::Spot& what = wiring_.spots[to_index(spot)];
-  const SpotPlace& place = places_[to_index(spot)];
+// A bar from the first GPU to the last; where it passes others, points tell which are its own.
+void NodePicture::draw_bar(Node parent, std::int32_t node, std::size_t row, std::size_t bar) const {
+  const LinkRow& of = rows_[row];
+  const std::vector<std::int32_t>& devices = devices_of(of, bar);
+  const std::int32_t first = devices.front(), last = devices.back();
+  const bool passes = last - first + 1 > static_cast<std::int32_t>(devices.size());
+  const NodeLinks::Link* link =
+      of.of == LinkRow::Of::Meetings ? nullptr : &links_.links[bar];  // null: nothing to fill
+  const ResourceId id = link ? link->in(topology_, node) : ResourceId{};
+  const double thick = link ? ink_.width(id) : 5;
   Node group = add(parent, "g", {{"class", "bar"}});
-  add_tip(group, what.link ? ink_.tip(what.link->in(topology_, node)) : name_of(spot));
-  if (rows_ > 1) draw_trunk(group, spot);
-  for (int row = what.outside ? 1 : 0; row < rows_; ++row) {
-    double low = folded_ ? 0 : place.low, high = folded_ ? columns_ : place.high;
-    draw_plate(group, spot, node, kPadding + low * pitch_ + 3, bar_y(place.track, row),
-               (high - low) * pitch_ - 6);
+  add_tip(group, link ? ink_.tip(id) : fmt::format("{} GPUs {}", devices.size(), of.label));
+  for (int fold = first / columns_; fold <= last / columns_; ++fold) {
+    std::int32_t low = std::max(first, fold * columns_),
+                 high = std::min(last, (fold + 1) * columns_ - 1);
+    double x = column_x(low) + 4, wide = column_x(high) + pitch_ - 4 - x,
+           bottom = row_y(row, fold) + row_height(of) - 3;
+    Node box = add_rectangle(group, x, bottom - thick, wide, thick);
+    if (link) {
+      ink_bar(box, ink_, id, link->path_class);
+    } else {
+      fill(box, Tone::Edge);
+    }
+    for (std::int32_t d : devices)
+      if (passes && d >= low && d <= high)
+        fill(add(group, "circle",
+                 {{"cx", coordinate_text(column_x(d) + pitch_ / 2)},
+                  {"cy", coordinate_text(bottom - thick / 2)},
+                  {"r", coordinate_text(std::max(3.0, thick / 2 + 1))}}),
+             Tone::Ink);
+    if (of.of != LinkRow::Of::Shared) continue;
+    std::string name = topology_.hop_name(topology_.hop_of(id));
+    if (text_width(name, kName) < wide)
+      add_text(group, x, bottom - thick - 3, kName, name, "start", Tone::Soft);
   }
 }
 
 void NodePicture::draw_device(Node parent, std::int32_t node, std::int32_t device) const {
-  double x = kPadding + (folded_ ? device % columns_ : device) * pitch_ + 4,
-         y = device_y(row_of(device)), width = pitch_ - 8;
+  double x = column_x(device) + 4, y = device_y(device / columns_), width = pitch_ - 8;
   std::int32_t rank = node * topology_.node().devices + device;
   Node group = add(parent, "g", {{"class", "device"}});
   add_tip(group, fmt::format("rank {}: node{}.gpu{}", rank, node, device));
@@ -328,24 +139,37 @@ void NodePicture::draw(Node parent, std::int32_t node, double x, double y) const
   set(box, {"rx", 8});
   fill(box, Tone::Paper);
   stroke(box, Tone::Edge, 1.2);
-  auto spots = static_cast<std::int32_t>(places_.size());
-  for (std::int32_t spot = 0; spot < spots; ++spot)
-    if (!wiring_.spots[to_index(spot)].outside) draw_joins(group, node, spot);
-  draw_arcs(group, node);
-  for (std::int32_t spot = wiring_.devices; spot < spots; ++spot)
-    if (!wiring_.spots[to_index(spot)].outside || rows_ > 1) draw_bar(group, node, spot);
-  for (std::int32_t device = 0; device < wiring_.devices; ++device)
-    draw_device(group, node, device);
+  draw_guides(group);
+  for (std::size_t row = 0; row < rows_.size(); ++row)
+    for (std::size_t bar : rows_[row].bars) draw_bar(group, node, row, bar);
+  for (std::int32_t device = 0; device < links_.devices; ++device) draw_device(group, node, device);
   add_heading(group, kPadding + 4, height() - 9, 12, fmt::format("node{}", node), "start",
               Tone::Soft);
 }
 
-void NodePicture::draw_outside(Node parent, std::int32_t spot, double x, double width,
-                               double y) const {
-  const Wiring::Spot& what = wiring_.spots[to_index(spot)];
-  Node group = add(parent, "g", {{"class", "bar"}});
-  add_tip(group, what.link ? ink_.tip(what.link->in(topology_, 0)) : name_of(spot));
-  draw_plate(group, spot, 0, x, y + bar_y(places_[to_index(spot)].track, 0), width);
+void NodePicture::draw_labels(Node parent, double x, double y) const {
+  for (int fold = 0; fold < folds_; ++fold)
+    for (std::size_t row = 0; row < rows_.size(); ++row)
+      add_text(parent, x - 8, y + row_y(row, fold) + row_height(rows_[row]) - 3, kLabel,
+               rows_[row].label, "end", Tone::Soft);
+}
+
+void NodePicture::draw_outside(Node parent, double x, double width, double y) const {
+  double at = y - outside_height();
+  for (const NodeLinks::Link& link : links_.links) {
+    if (!link.fabric) continue;
+    const ResourceId id = link.in(topology_, 0);
+    const double thick = ink_.width(id);
+    Node group = add(parent, "g", {{"class", "bar"}});
+    add_tip(group, ink_.tip(id));
+    ink_bar(add_rectangle(group, x, at + 26 - thick, width, thick), ink_, id, link.path_class);
+    add_text(
+        group, x, at + 26 - thick - 4, kLabel,
+        fmt::format("{}, {}, {}", topology_.hop_name(topology_.hop_of(id)), text(link.path_class),
+                    short_rate_text(topology_.resource_bytes_per_s(id))),
+        "start", Tone::Soft);
+    at += kOutsideRow;
+  }
 }
 
 }  // namespace reshard::sim

@@ -10,8 +10,8 @@
 #include "core/base/units.h"
 #include "sim/picture/drawing.h"
 #include "sim/picture/topology/link_ink.h"
+#include "sim/picture/topology/node_links.h"
 #include "sim/picture/topology/node_picture.h"
-#include "sim/picture/topology/wiring.h"
 
 namespace reshard::sim {
 namespace {
@@ -23,21 +23,21 @@ class TopologyPicture {
  public:
   TopologyPicture(const Topology& topology, const LinkLoads& loads)
       : topology_(topology),
-        wiring_(wiring_of(topology, kMostDevices)),
-        ink_(topology, wiring_, loads),
-        node_(topology, wiring_, ink_),
+        links_(links_of(topology, kMostDevices)),
+        ink_(topology, links_, loads),
+        node_(topology, links_, ink_),
         drawn_(nodes_drawn()) {}
 
   void draw(Node parent) const {
     auto count = static_cast<double>(drawn_.size());
-    double nodes = count * node_.width() + (count - 1) * kGap;
+    double nodes = count * node_.width() + (count - 1) * kGap, left = kMargin + node_.label_width();
     bool rest = topology_.nodes() > static_cast<std::int32_t>(drawn_.size());
     double wide = nodes + (rest ? kGap + kRest : 0);
     double y = kHead + node_.outside_height(), bottom = y + node_.height() + kGap;
     std::vector<std::string> notes = notes_below();
     std::vector<LinkInk::Sample> samples = ink_.samples();
     double lines = static_cast<double>(notes.size() + samples.size()) + (ink_.by_load() ? 2 : 0);
-    double width = std::max(wide, 460.0) + 2 * kMargin;
+    double width = std::max(left + wide, 460.0) + kMargin;
     Node svg = add_picture(parent, width, bottom + 18 * lines + 8, topology_.name());
     add_heading(svg, kMargin, 26, 16, topology_.name());
     add_text(svg, kMargin, 45, 12,
@@ -45,18 +45,17 @@ class TopologyPicture {
                          counted(topology_.node().devices, "GPU")),
              "start", Tone::Soft);
     for (std::size_t n = 0; n < drawn_.size(); ++n)
-      node_.draw(svg, drawn_[n], kMargin + static_cast<double>(n) * (node_.width() + kGap), y);
-    if (rest) draw_rest(svg, kMargin + nodes + kGap, y);
-    for (std::size_t spot = 0; spot < wiring_.spots.size(); ++spot)
-      if (wiring_.spots[spot].outside)
-        node_.draw_outside(svg, static_cast<std::int32_t>(spot), kMargin, wide, y);
+      node_.draw(svg, drawn_[n], left + static_cast<double>(n) * (node_.width() + kGap), y);
+    if (rest) draw_rest(svg, left + nodes + kGap, y);
+    node_.draw_labels(svg, left, y);
+    node_.draw_outside(svg, left, wide, y);
     draw_legend(svg, samples, notes, bottom);
   }
 
  private:
   // As many nodes as fit a screen; with loads, those with the fullest links first.
   std::vector<std::int32_t> nodes_drawn() const {
-    std::int32_t most = std::clamp(16 / wiring_.devices, 1, 8);
+    std::int32_t most = std::clamp(16 / links_.devices, 1, 8);
     std::vector<std::int32_t> nodes(to_index(topology_.nodes()));
     std::iota(nodes.begin(), nodes.end(), 0);
     if (ink_.by_load()) {
@@ -72,15 +71,8 @@ class TopologyPicture {
 
   std::int64_t fullest_of(std::int32_t node) const {
     std::int64_t most = 0;
-    auto look = [&](const Wiring::Link& link) {
+    for (const NodeLinks::Link& link : links_.links)
       if (!link.fabric) most = std::max(most, ink_.used(link.in(topology_, node)));
-    };
-    for (const Wiring::Cable& cable : wiring_.cables) {
-      look(cable.there);
-      if (cable.back) look(*cable.back);
-    }
-    for (const Wiring::Spot& spot : wiring_.spots)
-      if (spot.link) look(*spot.link);
     return most;
   }
 
@@ -99,15 +91,15 @@ class TopologyPicture {
 
   std::vector<std::string> notes_below() const {
     std::vector<std::string> notes;
-    if (wiring_.devices < topology_.node().devices)
-      notes.push_back(fmt::format("The first {} of {} GPUs of a node.", wiring_.devices,
+    if (links_.devices < topology_.node().devices)
+      notes.push_back(fmt::format("The first {} of {} GPUs of a node.", links_.devices,
                                   topology_.node().devices));
     if (ink_.by_load() && topology_.nodes() > static_cast<std::int32_t>(drawn_.size()))
       notes.push_back("The nodes drawn are those with the fullest links.");
-    if (!wiring_.idle.empty())
+    if (!links_.idle.empty())
       notes.push_back(fmt::format(
-          "On no route: {}{}.", wiring_.idle.front(),
-          wiring_.idle.size() > 1 ? fmt::format(" and {} more", wiring_.idle.size() - 1) : ""));
+          "On no route: {}{}.", links_.idle.front(),
+          links_.idle.size() > 1 ? fmt::format(" and {} more", links_.idle.size() - 1) : ""));
     return notes;
   }
 
@@ -138,7 +130,7 @@ class TopologyPicture {
   }
 
   const Topology& topology_;
-  const Wiring wiring_;
+  const NodeLinks links_;
   const LinkInk ink_;
   const NodePicture node_;
   const std::vector<std::int32_t> drawn_;

@@ -15,6 +15,7 @@
 #include "core/bounds/bounds.h"
 #include "tests/support/bounds_cases.h"
 #include "tests/support/cases.h"
+#include "tests/support/least_volume.h"
 #include "tests/support/odd_machine.h"
 #include "tests/support/pinned.h"
 
@@ -104,7 +105,7 @@ std::string line_of(std::uint64_t seed) {
     std::optional<Request> request = draw(prng, static_cast<std::int32_t>(topology.devices()));
     if (!request) continue;
     ++drawn;
-    parts.demand.add(least_volume_bytes(*request));
+    parts.demand.add(test::least_volume_bytes(*request));
     for (Switches use : {Switches::Forward, Switches::Reduce}) {
       CutSets sets(topology, request->ranks(), use);
       RequestDemand demand = demand_of(*request, sets);

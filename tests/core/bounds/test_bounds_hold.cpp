@@ -17,6 +17,7 @@
 #include "sim/network/engine.h"
 #include "tests/support/any_planner.h"
 #include "tests/support/bounds_cases.h"
+#include "tests/support/least_volume.h"
 #include "tests/support/part.h"
 #include "tests/support/star.h"
 
@@ -42,7 +43,7 @@ PlannerInput on(const Topology& topology) {
 void check_bytes(const Plan& plan, const Request& request, const CutSets& sets,
                  const RequestDemand& demand) {
   PlanBytes bytes = count_bytes(plan);
-  REQUIRE(bytes.received_total >= least_volume_bytes(request));
+  REQUIRE(bytes.received_total >= test::least_volume_bytes(request));
   for (std::size_t slot = 0; slot < plan.ranks.size() && !sets.levels().empty(); ++slot) {
     auto at = std::lower_bound(sets.ranks().begin(), sets.ranks().end(), plan.ranks[slot]) -
               sets.ranks().begin();

@@ -16,6 +16,7 @@
 #include "core/topology/topology_text.h"
 #include "tests/core/bounds/bounds_oracle.h"
 #include "tests/support/bounds_cases.h"
+#include "tests/support/least_volume.h"
 #include "tests/support/prng.h"
 
 namespace reshard::test {
@@ -59,7 +60,7 @@ TEST_CASE("demands, capacities and latencies against the definitions") {
     }
     if (request.ranks().size() < 2) continue;
     REQUIRE((demand.receipts_bytes[0] == receipts_bytes(items)));
-    REQUIRE(least_volume_bytes(request) == static_cast<std::int64_t>(receipts_bytes(items)));
+    REQUIRE(test::least_volume_bytes(request) == static_cast<std::int64_t>(receipts_bytes(items)));
     REQUIRE(bound_of(request, topology).latency_ps == latency_ps(topology, request.ranks(), items));
   }
   // The draws reach what they are meant to.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/core/layout/pieces_text.h"
+#include "tests/support/layout_facts.h"
 
 using namespace reshard;
 using Texts = std::vector<std::string>;
@@ -37,7 +38,7 @@ TEST_CASE("Shard cuts by torch.chunk") {
       sizes.push_back(layout.local_shape(r)[0]);
       // The offset of an empty shard is the dim's length (pytorch PR #150862), which is where the
       // chunk rule ends too.
-      offsets.push_back(layout.global_offset(r)[0]);
+      offsets.push_back(test::global_offset(layout, r)[0]);
     }
     CHECK(sizes == row.sizes);
     CHECK(offsets == row.offsets);
@@ -51,11 +52,11 @@ TEST_CASE("4096 rows over dp=30 within tp=8: 18 rows x 28, then 8, then none at 
     auto position = [&](std::int32_t dp) { return dp * 8 + tp; };
     for (std::int32_t dp = 0; dp < 28; ++dp) {
       CHECK(layout.local_shape(position(dp))[0] == 18);
-      CHECK(layout.global_offset(position(dp))[0] == tp * 512 + dp * 18);
+      CHECK(test::global_offset(layout, position(dp))[0] == tp * 512 + dp * 18);
     }
     CHECK(layout.local_shape(position(28))[0] == 8);
     CHECK(layout.local_shape(position(29))[0] == 0);
-    CHECK(layout.global_offset(position(29))[0] == 4096);
+    CHECK(test::global_offset(layout, position(29))[0] == 4096);
   }
 }
 
@@ -76,8 +77,9 @@ TEST_CASE("several axes on one dim nest from left to right") {
 
 TEST_CASE("empty nested shards lie at the dim's full length") {
   auto offset = [](const char* shape, const char* mesh, std::int32_t position) {
-    return parse_layout(shape, "f32", std::make_shared<const Mesh>(parse_mesh(mesh)), "S(0)S(0)")
-        .global_offset(position)[0];
+    return test::global_offset(
+        parse_layout(shape, "f32", std::make_shared<const Mesh>(parse_mesh(mesh)), "S(0)S(0)"),
+        position)[0];
   };
   CHECK(offset("5", "2x3", 5) == 5);
   CHECK(offset("3", "2x2", 3) == 3);
@@ -127,7 +129,7 @@ TEST_CASE("_StridedShard with a Shard to its right or left") {
         Texts{"0-1", "4-5", "2-3", "6-7", "8-9", "12-13", "10-11", "14-15"});
   Layout layout =
       parse_layout("18", "f32", std::make_shared<const Mesh>(parse_mesh("4x2")), "_S(0,2)S(0)");
-  CHECK(layout.global_offset(6)[0] == 18);
+  CHECK(test::global_offset(layout, 6)[0] == 18);
 }
 
 TEST_CASE(

@@ -16,6 +16,7 @@
 #include "core/planners/planner.h"
 #include "core/text/plan_text.h"
 #include "tests/support/cases.h"
+#include "tests/support/layout_facts.h"
 #include "tests/support/pinned.h"
 
 namespace reshard::test {
@@ -31,7 +32,7 @@ void add_layout(Hasher& hasher, const Layout& layout) {
       fmt::format("{} {} {}", layout.bytes(), layout.has_strided(), layout.has_default_order()));
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
     hasher.add(fmt::format("{} at {}:", text(layout.local_shape(position)),
-                           text(layout.global_offset(position))));
+                           text(test::global_offset(layout, position))));
     for (const Box& box : layout.boxes(position)) hasher.add(text(box));
   }
   for (int dim = 0; dim < layout.dims(); ++dim)
@@ -98,7 +99,7 @@ void add_check(Hasher& hasher, const Request& request, const Pattern& pattern, P
 
 void add_values(Hasher& hasher, const Request& request, Prng& prng) {
   Pattern pattern(request);
-  hasher.add(std::int64_t{pattern.moves_only()});
+  hasher.add(std::int64_t{request.fold().fold_count == 1 && request.fold().divisor == 1});
   std::int64_t elements = element_count(request.shape());
   for (std::int64_t index : {std::int64_t{0}, elements / 2, elements - 1})
     if (index >= 0 && index < elements) add_element(hasher, request, pattern, index);

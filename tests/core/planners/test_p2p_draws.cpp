@@ -12,6 +12,7 @@
 #include "core/text/plan_text.h"
 #include "core/traffic/accounting.h"
 #include "tests/support/cases.h"
+#include "tests/support/least_volume.h"
 #include "tests/support/part.h"
 
 using namespace reshard;
@@ -28,7 +29,7 @@ TEST_CASE("p2p on drawn requests receives exactly the least volume") {
     ProofResult proof = check_plan(plan);
     INFO("seed " << kSeed << ", draw " << draw << ": " << request->text());
     if (!proof.proved()) FAIL(proof.refutation->what);
-    CHECK(count_bytes(plan).received_total == least_volume_bytes(*request));
+    CHECK(count_bytes(plan).received_total == test::least_volume_bytes(*request));
     std::size_t fills = plan.steps.empty() ? 0 : kind_text(plan.steps[0]) == "fill";
     CHECK(plan.steps.size() <= 3 + fills);
     std::string written = to_text(plan);

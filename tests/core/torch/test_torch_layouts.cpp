@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "tests/core/torch/expectations.h"
+#include "tests/support/layout_facts.h"
 
 namespace reshard {
 namespace {
@@ -24,9 +25,9 @@ std::string index_set_text(const Layout& layout, std::int32_t position) {
     out += run.size == 1 ? fmt::format("{}", run.global_lo)
                          : fmt::format("{}-{}", run.global_lo, run.global_hi() - 1);
   }
-  if (out.empty()) return fmt::format("@{}", comma_text(layout.global_offset(position)));
+  if (out.empty()) return fmt::format("@{}", comma_text(test::global_offset(layout, position)));
   std::int64_t first = layout.runs(0, position).front().global_lo;
-  return layout.global_offset(position)[0] == first &&
+  return test::global_offset(layout, position)[0] == first &&
                  layout.local_shape(position)[0] == size_of(layout.runs(0, position))
              ? out
              : "inconsistent";
@@ -34,7 +35,7 @@ std::string index_set_text(const Layout& layout, std::int32_t position) {
 
 std::string shape_and_offset_text(const Layout& layout, std::int32_t position) {
   return fmt::format("{}@{}", comma_text(layout.local_shape(position)),
-                     comma_text(layout.global_offset(position)));
+                     comma_text(test::global_offset(layout, position)));
 }
 
 struct Counts {

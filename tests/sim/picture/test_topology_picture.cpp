@@ -6,7 +6,7 @@
 
 #include "sim/machines/presets.h"
 #include "sim/picture/pictures.h"
-#include "sim/picture/topology/wiring.h"
+#include "sim/picture/topology/node_links.h"
 #include "tests/sim/picture/random_machine.h"
 #include "tests/sim/picture/read_back.h"
 
@@ -77,10 +77,15 @@ std::vector<Area> devices_of(Node node) {
   return out;
 }
 
-int count_of(const Wiring& wiring, Wiring::Spot::Kind kind) {
-  return static_cast<int>(std::count_if(wiring.spots.begin(), wiring.spots.end(),
-                                        [&](const Wiring::Spot& s) { return s.kind == kind; }));
+// The GPUs of the first node that a link is of, by its name.
+std::map<std::string, std::vector<std::int32_t>> gpus_of(const Topology& topology) {
+  std::map<std::string, std::vector<std::int32_t>> out;
+  for (const NodeLinks::Link& link : links_of(topology, 128).links)
+    out[topology.resource_name(link.in(topology, 0))] = link.devices;
+  return out;
 }
+
+using Gpus = std::vector<std::int32_t>;
 
 }  // namespace
 
@@ -92,7 +97,7 @@ TEST_CASE("every device and link of the nodes drawn is drawn once") {
     for (auto [tip, times] : picture.texts("title")) tips[link_of(tip)] += times;
     std::size_t drawn = picture.all("//g[@class='node']").size();
     REQUIRE(drawn > 0);
-    std::vector<std::string> idle = wiring_of(topology, 128).idle;
+    std::vector<std::string> idle = links_of(topology, 128).idle;
     int per_node =
         (topology.resource_count() - static_cast<int>(topology.fabric().size())) / topology.nodes();
     for (std::int32_t r = 0; r < topology.resource_count(); ++r) {
@@ -130,28 +135,47 @@ TEST_CASE("devices of a node stand beside each other, and nodes too") {
   }
 }
 
-TEST_CASE("bars on one track do not overlap, and lead up to what they join") {
+TEST_CASE("bars of a row do not overlap, and every link inside a node is in one row") {
   for (const Topology& topology : machines()) {
     CAPTURE(topology.name());
-    Wiring wiring = wiring_of(topology, 128);
-    std::vector<SpotPlace> places = places_of(wiring);
-    auto devices = to_index(wiring.devices);
-    for (std::size_t i = devices; i < places.size(); ++i) {
-      CHECK(places[i].track != 0);
-      CHECK(places[i].low < places[i].high);
-      for (std::size_t j = devices; j < i; ++j) {
-        bool apart = places[i].high <= places[j].low || places[j].high <= places[i].low;
-        CHECK((places[i].track != places[j].track || apart));
+    NodeLinks links = links_of(topology, 128);
+    std::vector<int> times(links.links.size(), 0);
+    for (const LinkRow& row : rows_of(topology, links)) {
+      std::vector<Gpus> spans;
+      for (std::size_t bar : row.bars) {
+        bool meets = row.of == LinkRow::Of::Meetings;
+        if (!meets) ++times[bar];
+        const Gpus& gpus = meets ? links.meetings[bar].devices : links.links[bar].devices;
+        REQUIRE(!gpus.empty());
+        for (const Gpus& other : spans)
+          CHECK((gpus.front() > other.back() || other.front() > gpus.back()));
+        spans.push_back(gpus);
+        CHECK((row.of != LinkRow::Of::Ports || gpus.size() == 1));
       }
     }
-    for (const Wiring::Cable& cable : wiring.cables) {
-      const SpotPlace *low = &places[to_index(cable.from)], *high = &places[to_index(cable.to)];
-      if (low->level > high->level) std::swap(low, high);
-      if (low->level == high->level) continue;
-      CHECK(high->low <= low->low);
-      CHECK(low->high <= high->high);
-    }
+    for (std::size_t i = 0; i < times.size(); ++i)
+      CHECK(times[i] == (links.links[i].fabric ? 0 : 1));
   }
+}
+
+TEST_CASE("a bar lies over the GPUs of its link, and points tell them from those that it passes") {
+  ReadBack picture = picture_of(find_topology("gh200-quad"));
+  Node node = picture.all("//g[@class='node']")[0];
+  std::vector<Area> devices = devices_of(node);
+  Gpus own{0, 2};
+  Node bar = node.select_node(".//g[title[starts-with(.,'node0.link02:')]]").node();
+  Area box = area(bar.child("rect"));
+  CHECK(box.x == devices[0].x);
+  CHECK(box.x + box.width == devices[2].x + devices[2].width);
+  std::vector<double> points;
+  for (Node point : bar.children("circle")) points.push_back(number(point, "cx"));
+  std::vector<double> middles;
+  for (std::int32_t gpu : own)
+    middles.push_back(devices[to_index(gpu)].x + devices[to_index(gpu)].width / 2);
+  CHECK(points == middles);
+  Node near = node.select_node(".//g[title[starts-with(.,'node0.link01:')]]").node();
+  CHECK(near.child("rect"));
+  CHECK_FALSE(near.child("circle"));
 }
 
 TEST_CASE("a link is as wide as its capacity") {
@@ -163,10 +187,10 @@ TEST_CASE("a link is as wide as its capacity") {
           topology.resource_bytes_per_s(ResourceId{r});
     ReadBack picture = picture_of(topology);
     std::map<std::int64_t, double> width;
-    for (Node path : picture.all("//path[starts-with(@class,'link')]")) {
-      double wide = number(path, "stroke-width");
+    for (Node path : picture.all("//rect[starts-with(@class,'link')]")) {
+      double wide = number(path, "height");
       auto [known, is_new] =
-          width.emplace(capacity.at(link_of(path.child("title").text().get())), wide);
+          width.emplace(capacity.at(link_of(path.parent().child("title").text().get())), wide);
       CHECK(known->second == wide);
     }
     double last = 0;
@@ -178,93 +202,88 @@ TEST_CASE("a link is as wide as its capacity") {
   }
 }
 
-TEST_CASE("switches, hosts and NICs are found where routes meet") {
-  using Kind = Wiring::Spot::Kind;
+TEST_CASE("a link is of the GPUs on the smaller side of its routes, a bus of all") {
   Topology rtx = find_topology("rtx-pro-6000-8:2");
-  Wiring wiring = wiring_of(rtx, 128);
-  CHECK(wiring.cables.size() == 8 + 4 + 1);
-  CHECK(count_of(wiring, Kind::Joint) == 4 + 3);  // the host, the NICs, the network
-  CHECK(count_of(wiring, Kind::Shared) == 0);
+  auto gpus = gpus_of(rtx);
+  CHECK(gpus.at("node0.gpu3.pcie.out") == Gpus{3});
+  CHECK(gpus.at("node0.uplink1-out") == Gpus{2, 3});
+  CHECK(gpus.at("node0.uplink1-in") == Gpus{2, 3});
+  CHECK(gpus.at("node0.nics-out").size() == 8);
+  NodeLinks links = links_of(rtx, 128);
+  REQUIRE(links.meetings.size() == 4);
+  CHECK(links.meetings[3].devices == Gpus{6, 7});
   auto texts = picture_of(rtx).texts("text");
-  for (const char* name : {"switch0", "switch3", "host", "NICs", "node1"})
-    CHECK(texts[name] == (name == std::string("node1") ? 1 : 2));
-  CHECK(texts["network"] == 1);
+  CHECK(texts["uplink1-out"] == 2);
+  CHECK(texts["PHB, 38 GB/s"] == 2);
+  CHECK(texts["reach each other, PIX"] == 1);
   CHECK(texts["38 GB/s: uplink0-out, uplink0-in, uplink1-out and 5 more"] == 1);
 
-  auto h100 = picture_of(find_topology("dgx-h100:2")).texts("text");
-  CHECK(h100["NVSwitch"] == 2);
-  CHECK(h100["450 GB/s: nvlink"] == 1);
-  CHECK(h100["50 GB/s: nic"] == 1);
+  Topology h100 = find_topology("dgx-h100:2");
+  REQUIRE(links_of(h100, 128).meetings.size() == 1);
+  CHECK(links_of(h100, 128).meetings[0].devices.size() == 8);
+  auto said = picture_of(h100).texts("text");
+  CHECK(said["nvlink.out, NVL, 450 GB/s"] == 1);
+  CHECK(said["nic.in, NET, 50 GB/s"] == 1);
+  CHECK(said["450 GB/s: nvlink"] == 1);
 
-  // Half-duplex: every host memory is one GPU's, and all of them meet.
-  Wiring hosts = wiring_of(find_topology("traces/topologies/p2p-8x3090.txt"), 128);
-  CHECK(count_of(hosts, Kind::Shared) == 0);
-  CHECK(count_of(hosts, Kind::Joint) == 4 + 1);
-  CHECK(hosts.cables.size() == 8 + 8);
+  // Bridges of two, and host memories of each socket and of all.
+  auto staged = gpus_of(find_topology("pcie-8x3090"));
+  CHECK(staged.at("node0.staging0") == Gpus{0, 1, 2, 3});
+  CHECK(staged.at("node0.staging1") == Gpus{4, 5, 6, 7});
+  CHECK(staged.at("node0.staging-across").size() == 8);
+  CHECK(links_of(find_topology("pcie-8x3090"), 128).meetings.size() == 4);
 
-  Wiring staged = wiring_of(find_topology("pcie-8x3090"), 128);
-  CHECK(count_of(staged, Kind::Shared) == 3);
-  CHECK(staged.touching.size() == 4 + 4 + 8);
+  auto v100 = gpus_of(find_topology("dgx-v100:2"));
+  CHECK(v100.at("node0.link15") == Gpus{1, 5});
+  CHECK(v100.at("node0.socket-link").size() == 8);
 
-  Wiring v100 = wiring_of(find_topology("dgx-v100:2"), 128);
-  CHECK(std::count_if(v100.cables.begin(), v100.cables.end(), [](const Wiring::Cable& cable) {
-          return cable.from < 8 && cable.to < 8 && cable.back;
-        }) == 16);
-  // What leads from a GPU to what both sockets cross is no place of its own.
-  CHECK(count_of(v100, Kind::Joint) == 2);
-  CHECK(count_of(v100, Kind::Shared) == 1);
-  CHECK(v100.touching.size() == 8);  // the NICs
+  auto buses = gpus_of(alternating());
+  CHECK(buses.at("node0.even") == Gpus{0, 2, 4});
+  CHECK(buses.at("node0.odd") == Gpus{1, 3, 5});
 
-  auto fat = picture_of(find_topology("dgx-h100:4,nics=2,oversubscription=4")).texts("text");
-  CHECK(fat["leaf switch"] == 2);
-  CHECK(fat["+ 2"] == 1);
-
+  CHECK(picture_of(find_topology("dgx-h100:4,nics=2,oversubscription=4")).texts("text")["+ 2"] ==
+        1);
   CHECK(picture_of(workstation()).texts("text")["On no route: node0.gpu0.spare.out and 7 more."] ==
         1);
+  CHECK(picture_of(workstation()).texts("text")["spine, NET, 200 GB/s"] == 1);
 }
 
-TEST_CASE("the way out of a node leads upwards") {
-  Wiring wiring = wiring_of(find_topology("dgx-h100:4,nics=2,oversubscription=4"), 128);
-  std::vector<SpotPlace> places = places_of(wiring);
-  std::int32_t nics = 0, leaf = 0, network = 0;
-  for (std::size_t s = to_index(wiring.devices); s < places.size(); ++s) {
-    if (wiring.spots[s].path_class != PathClass::NET) {
-      CHECK(places[s].track == -1);
-      continue;
+TEST_CASE("GPUs that reach only some of those that others reach meet in pairs") {
+  Topology chain = from_text(
+      "name chain\ndevices 3\nport cable 50GB/s\nport pcie 20GB/s\n"
+      "route pairs 0-1 1-2 via cable.out cable.in latency 1us transport nvlink\n"
+      "route within via pcie.out pcie.in latency 1us transport pcie class PHB\n");
+  std::vector<Gpus> meet;
+  for (const NodeLinks::Meeting& meeting : links_of(chain, 128).meetings)
+    meet.push_back(meeting.devices);
+  CHECK(meet == std::vector<Gpus>{{0, 1}, {1, 2}, {0, 2}});
+}
+
+TEST_CASE("the best class is nearest to the GPUs, the network furthest") {
+  for (const char* name : {"dgx-h100:4,nics=2,oversubscription=4", "rtx-pro-6000-8:2"}) {
+    Topology topology = find_topology(name);
+    NodeLinks links = links_of(topology, 128);
+    PathClass last = PathClass::NVL;
+    for (const LinkRow& row : rows_of(topology, links)) {
+      PathClass now = row.of == LinkRow::Of::Meetings ? links.meetings[row.bars[0]].path_class
+                                                      : links.links[row.bars[0]].path_class;
+      CHECK(now >= last);
+      last = now;
     }
-    (wiring.spots[s].outside ? network : places[s].touches_all ? nics : leaf) = places[s].track;
+    CHECK(last == PathClass::NET);
   }
-  CHECK(nics == 1);
-  CHECK(leaf == 2);
-  CHECK(network == 3);
-  // Above the switches and the host.
-  Wiring pcie = wiring_of(find_topology("rtx-pro-6000-8:2"), 128);
-  std::map<PathClass, std::int32_t> track;
-  places = places_of(pcie);
-  for (std::size_t s = to_index(pcie.devices); s < places.size(); ++s)
-    if (!pcie.spots[s].outside) track[*pcie.spots[s].path_class] = places[s].track;
-  CHECK(track == std::map<PathClass, std::int32_t>{
-                     {PathClass::PIX, 1}, {PathClass::PHB, 2}, {PathClass::NET, 3}});
 }
 
-TEST_CASE("many GPUs that reach the same are folded into rows, each with its part of the bars") {
+TEST_CASE("many GPUs are folded into rows, each with its part of the bars") {
   ReadBack picture = picture_of(find_topology("gb200-nvl72:2"));
   std::set<double> rows;
-  for (const Area& device : devices_of(picture.all("//g[@class='node']")[0])) rows.insert(device.y);
+  Node node = picture.all("//g[@class='node']")[0];
+  for (const Area& device : devices_of(node)) rows.insert(device.y);
   CHECK(rows.size() == 4);
-  auto texts = picture.texts("text");
-  CHECK(texts["NVSwitch"] == 4);
-  CHECK(texts["network"] == 4);
-}
-
-TEST_CASE("arcs of a GPU do not cross: the nearer on its right begins further right") {
-  std::map<std::string, double> begin;
-  ReadBack picture = picture_of(find_topology("gh200-quad:2"));
-  for (Node path : picture.all("//path[starts-with(@class,'link')]"))
-    begin[link_of(path.child("title").text().get())] =
-        std::stod(std::string(path.attribute("d").value()).substr(1));
-  CHECK(begin.at("node0.link03") < begin.at("node0.link02"));
-  CHECK(begin.at("node0.link02") < begin.at("node0.link01"));
+  CHECK(picture.texts("text")["reach each other, NVL"] == 4);
+  Node all = node.select_node(".//g[title[starts-with(.,'72 GPUs reach each other')]]").node();
+  auto parts = all.children("rect");
+  CHECK(std::distance(parts.begin(), parts.end()) == 4);
 }
 
 TEST_CASE("loads: the nodes of the fullest links, which stand out as they were used") {
@@ -284,16 +303,14 @@ TEST_CASE("loads: the nodes of the fullest links, which stand out as they were u
   CHECK(nodes[0].select_node(".//title[starts-with(.,'rank 296:')]"));
   CHECK(nodes[1].select_node(".//title[starts-with(.,'rank 40:')]"));
   std::map<std::string, std::string> colour;
-  for (Node path : picture.all("//path[starts-with(@class,'link')]"))
-    colour[path.child("title").text().get()] = path.attribute("stroke").value();
+  for (Node bar : picture.all("//rect[starts-with(@class,'link')]"))
+    colour[bar.parent().child("title").text().get()] = bar.attribute("fill").value();
   CHECK(colour["node37.gpu2.nic.out: 50 GB/s, carried 47.684 MiB, 100.0 % of its capacity"] ==
         "#00224e");
   CHECK(colour["node5.gpu0.nic.in: 50 GB/s, carried 23.842 MiB, 50.0 % of its capacity"] ==
         "#979693");
   CHECK(colour["node5.gpu1.nic.in: 50 GB/s, carried 0 B, 0.0 % of its capacity"] == "#f1f4f7");
-  CHECK(
-      picture.all("//path[@style='--night:#fee838' and contains(@class,'shade-stroke')]").size() ==
-      1);
+  CHECK(picture.all("//rect[@style='--night:#fee838' and starts-with(@class,'link')]").size() == 1);
   auto texts = picture.texts("text");
   CHECK(texts["The nodes drawn are those with the fullest links."] == 1);
   CHECK(texts["100 % of a link's capacity; empty: nothing"] == 1);
@@ -328,8 +345,8 @@ TEST_CASE("large machines make small pictures that say what is left out") {
       "group late 150-199\nroute late via b.out b.in latency 1us transport pcie class PHB\n"
       "route within via a.out a.in latency 1us transport nvlink\n"
       "route between via a.out a.in latency 1us transport network\n");
-  Wiring wiring = wiring_of(classes, 128);
-  CHECK(wiring.devices == 128);
-  CHECK(wiring.cables.size() == 128);
-  CHECK(wiring_of(classes, 200).cables.size() == 200 + 50);
+  NodeLinks links = links_of(classes, 128);
+  CHECK(links.devices == 128);
+  CHECK(links.links.size() == 2 * 128);
+  CHECK(links_of(classes, 200).links.size() == 2 * 200 + 2 * 50);
 }

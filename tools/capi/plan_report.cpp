@@ -14,7 +14,7 @@
 #include "sim/store/data_check.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
-#include "tools/cli/output.h"
+#include "tools/cli/output/output.h"
 
 using namespace reshard;
 using namespace reshard::capi;

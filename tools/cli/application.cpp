@@ -14,7 +14,7 @@
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/failure.h"
 #include "tools/cli/help.h"
-#include "tools/cli/output.h"
+#include "tools/cli/output/output.h"
 
 namespace reshard::tools {
 namespace {

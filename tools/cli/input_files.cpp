@@ -13,7 +13,7 @@
 #include "core/base/errors.h"
 #include "core/base/printable.h"
 #include "sim/machines/presets.h"
-#include "tools/cli/output.h"
+#include "tools/cli/output/output.h"
 
 namespace reshard::tools {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/output_paths.h"
+#include "tools/cli/output/output_paths.h"
 
 namespace reshard::tools {
 

@@ -11,8 +11,8 @@
 #include "sim/job/job.h"
 #include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
-#include "tools/cli/output.h"
-#include "tools/cli/output_files.h"
+#include "tools/cli/output/output.h"
+#include "tools/cli/output/output_files.h"
 
 namespace reshard::tools {
 

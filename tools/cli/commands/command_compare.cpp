@@ -12,8 +12,8 @@
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
-#include "tools/cli/output.h"
-#include "tools/cli/output_files.h"
+#include "tools/cli/output/output.h"
+#include "tools/cli/output/output_files.h"
 
 namespace reshard::tools {
 namespace {

@@ -20,7 +20,7 @@
 #include "sim/trace/op_values.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/options.h"
-#include "tools/cli/output.h"
+#include "tools/cli/output/output.h"
 
 namespace reshard::tools {
 namespace {

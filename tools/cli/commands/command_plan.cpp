@@ -17,7 +17,7 @@
 #include "sim/report/writers/perfetto.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/options.h"
-#include "tools/cli/output.h"
+#include "tools/cli/output/output.h"
 #include "tools/cli/pipeline.h"
 
 namespace reshard::tools {

@@ -10,7 +10,7 @@
 #include "sim/report/sweep_report.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/options.h"
-#include "tools/cli/output.h"
+#include "tools/cli/output/output.h"
 #include "tools/cli/pipeline.h"
 
 namespace reshard::tools {

@@ -23,8 +23,8 @@
 #include "tools/cli/failure.h"
 #include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
-#include "tools/cli/output.h"
-#include "tools/cli/output_files.h"
+#include "tools/cli/output/output.h"
+#include "tools/cli/output/output_files.h"
 
 namespace reshard::tools {
 

@@ -16,7 +16,7 @@
 #include "sim/store/machine_memory.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/options.h"
-#include "tools/cli/output.h"
+#include "tools/cli/output/output.h"
 #include "tools/cli/pipeline.h"
 #include "tools/cli/validate/carriers.h"
 

@@ -14,7 +14,7 @@
 #include "sim/machines/presets.h"
 #include "sim/trace/trace.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/output.h"
+#include "tools/cli/output/output.h"
 
 namespace reshard::tools {
 

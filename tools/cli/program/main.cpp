@@ -11,8 +11,8 @@
 #include "core/base/errors.h"
 #include "tools/cli/application.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/output.h"
-#include "tools/cli/output_files.h"
+#include "tools/cli/output/output.h"
+#include "tools/cli/output/output_files.h"
 #include "tools/cli/validate/agreement.h"
 
 namespace reshard::tools {

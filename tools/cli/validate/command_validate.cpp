@@ -21,7 +21,7 @@
 #include "sim/store/data_check.h"
 #include "sim/store/machine_memory.h"
 #include "tools/cli/options.h"
-#include "tools/cli/output.h"
+#include "tools/cli/output/output.h"
 #include "tools/cli/pipeline.h"
 #include "tools/cli/validate/agreement.h"
 #include "tools/cli/validate/validate.h"

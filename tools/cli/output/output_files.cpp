@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/cli/output_files.h"
+#include "tools/cli/output/output_files.h"
 
 #include <fcntl.h>
 #include <sys/random.h>
@@ -20,9 +20,9 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "tools/cli/output.h"
-#include "tools/cli/output_paths.h"
-#include "tools/cli/output_stream.h"
+#include "tools/cli/output/output.h"
+#include "tools/cli/output/output_paths.h"
+#include "tools/cli/output/output_stream.h"
 
 namespace reshard::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/cli/output_paths.h"
+#include "tools/cli/output/output_paths.h"
 
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/printable.h"
-#include "tools/cli/output.h"
+#include "tools/cli/output/output.h"
 
 namespace reshard::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/cli/output.h"
+#include "tools/cli/output/output.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 
 #include "core/base/errors.h"
 #include "sim/report/table.h"
-#include "tools/cli/output_stream.h"
+#include "tools/cli/output/output_stream.h"
 
 namespace reshard::tools {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "tools/cli/output_stream.h"
+#include "tools/cli/output/output_stream.h"
 
 #include <unistd.h>
 

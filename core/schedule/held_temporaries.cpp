@@ -6,6 +6,9 @@
 #include <map>
 #include <optional>
 
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
 #include "core/base/integers.h"
 #include "core/schedule/lowering.h"
 #include "core/schedule/step_order.h"
@@ -24,6 +27,8 @@ std::vector<std::map<BufferId, Use>> uses_by_slot(const Plan& plan) {
   std::vector<std::map<BufferId, Use>> out(plan.slot_count());
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
     for_each_access(plan, plan.steps[s], [&](BufferId buffer, Slot slot, bool is_write) {
+      RESHARD_CHECK(to_index(buffer) < plan.buffers.size(),
+                    fmt::format("slot {} has no buffer {}", slot, to_index(buffer)));
       if (plan.buffer(buffer).role() != BufferRole::Temporary) return;
       auto step = static_cast<std::int32_t>(s);
       Use& use = out[to_index(slot)]

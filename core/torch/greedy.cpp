@@ -97,8 +97,10 @@ class GreedyWalk {
   void change(int axis, const Placement& to) {
     const Placement from = state_.of(axis);
     if (from == to) return;
-    bool strided =
-        from.kind == Placement::Kind::StridedShard || to.kind == Placement::Kind::StridedShard;
+    auto is_strided = [](const Placement& p) {
+      return p.is_shard_like() && p.kind != Placement::Kind::Shard;
+    };
+    bool strided = is_strided(from) || is_strided(to);
     if (strided && !from.is_replicate() && !to.is_replicate()) {
       change(axis, Placement::replicate());
       change(axis, to);

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 #include "core/base/dtype.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
@@ -16,16 +14,6 @@
 #include "tests/support/layout_facts.h"
 
 namespace reshard::test {
-namespace {
-
-std::string fields_of(const Placement& placement) {
-  constexpr std::array<const char*, 4> kForms{"Replicate()", "Shard(dim={0})",
-                                              "_StridedShard(dim={0}, sf={1})", "Partial({2})"};
-  return fmt::format(fmt::runtime(kForms[to_index(placement.kind)]), placement.dim,
-                     placement.split_factor, reshard::text(placement.op));
-}
-
-}  // namespace
 
 std::string observed_shape(const std::string& text) {
   Shape shape = parse_shape(text, "--shape");
@@ -108,7 +96,7 @@ std::string observed_placements(std::string text) {
   Layout layout = parse_layout(shape, "f32", mesh, text, "--from");
   std::string out = layout.text();
   CHECK(parse_layout(shape, "f32", mesh, layout.placements_text()) == layout);
-  for (const Placement& placement : layout.placements()) out += " " + fields_of(placement);
+  for (const Placement& placement : layout.placements()) out += " " + repr(placement);
   out += fmt::format(" {}{}", layout.has_strided(), layout.has_default_order());
   for (std::int32_t position = 0; position < mesh->size(); ++position) {
     out += fmt::format(" {}@{}", reshard::text(layout.local_shape(position)),

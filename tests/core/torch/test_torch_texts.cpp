@@ -4,6 +4,7 @@
 
 #include "core/base/errors.h"
 #include "tests/core/torch/expectations.h"
+#include "tests/support/layout_facts.h"
 
 namespace reshard {
 namespace {
@@ -16,7 +17,7 @@ void check_placement(const std::string& str, const std::string& repr_text) {
   for (const std::string& written : {str, repr_text}) {
     Placement placement = parse_placements(written, 1, kMaxDims, "placement").placements.at(0);
     CHECK(text(placement) == str);
-    CHECK(repr(placement) == repr_text);
+    CHECK(test::repr(placement) == repr_text);
   }
 }
 

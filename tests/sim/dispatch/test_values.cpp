@@ -279,7 +279,7 @@ TEST_CASE("replicas draw alike, shards from places of their own, all ranks end b
   };
   const OpPlacement r, s0 = OpPlacement::shard(0), s1 = OpPlacement::shard(1);
   CHECK(offsets({6, 5}, {r, r}).starts == std::vector<std::int64_t>{0, 0, 0, 0, 0, 0});
-  CHECK(offsets({6, 5}, {r, r}).behind == 32);
+  CHECK(offsets({6, 5}, {r, r}).after == 32);
   // Shards of 2 x 5, each from a whole block of four.
   CHECK(offsets({6, 5}, {r, s0}).starts == std::vector<std::int64_t>{0, 12, 20, 0, 12, 20});
   // Row-major over the tensor's dims, not over the mesh: 2 parts of dim 0, 3 of dim 1.

@@ -44,7 +44,7 @@ std::string UnknownOperators::text() const {
   }
   if (all_.size() > kMostNamed) out += fmt::format("{} more operators, ", all_.size() - kMostNamed);
   bool one = all_.size() == 1 && all_[0].calls == 1;
-  return out + (one ? "and what comes of it" : "and what comes of them");
+  return out + (one ? "and what depends on it" : "and what depends on them");
 }
 
 }  // namespace reshard::sim

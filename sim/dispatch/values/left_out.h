@@ -21,7 +21,7 @@ std::vector<ValueId> changed_by(const DispatchedCall& call);
 class UnknownOperators {
  public:
   void note(const DispatchedCall& call);
-  // "svd of line 3, and what comes of it", "2 calls of svd from line 3 on, qr of line 9, and what
+  // "svd of line 3, and what depends on it", "2 calls of svd from line 3 on, qr of line 9, and what
   // comes of them"; of many operators the first ones; empty if there are none.
   std::string text() const;
 

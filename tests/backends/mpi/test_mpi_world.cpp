@@ -125,7 +125,7 @@ TEST_CASE("a rank that is silent in a step is named") {
 
 namespace {
 
-std::string message_of(const std::function<void()>& work) {
+std::string failure_of(const std::function<void()>& work) {
   try {
     work();
   } catch (const std::exception& error) {
@@ -165,7 +165,7 @@ TEST_CASE("ranks with different plans are refused on every rank before a byte mo
       ": source mesh " + std::to_string(size - 1) + ", where rank 0 has " + std::to_string(size));
   Plan plan = planned(size, "S(0)", "S(1)");
   for (const auto& row : rows) {
-    std::string said = message_of([&] { executor.prepare(rank == last ? row.first : plan); });
+    std::string said = failure_of([&] { executor.prepare(rank == last ? row.first : plan); });
     CHECK(said == "plan: expected the same on all ranks, found a different one on rank " +
                       std::to_string(last) + " than on rank 0" + row.second);
   }
@@ -208,7 +208,7 @@ TEST_CASE("ranks that run their prepared plans in other orders are told, and go 
   auto first = executor.prepare(plan), second = executor.prepare(plan);
   auto& mine = rank == last ? second : first;
   CHECK(
-      message_of([&] { mine->run(); }) ==
+      failure_of([&] { mine->run(); }) ==
       "run: expected all ranks to run the same prepared plan, found number 1 of those prepared on "
       "rank 0 and number 2 on rank " +
           std::to_string(last));
@@ -256,7 +256,7 @@ TEST_CASE("a message of another step or length is refused, with its sender and s
     while (pending > 0) traffic.progress();
   };
   if (world->rank == 1) {
-    std::string said = message_of(carry);
+    std::string said = failure_of(carry);
     CHECK_THAT(said, Contains("MPI: receiving from rank 0 in step 2 failed on rank 1: expected 128 "
                               "B, found"));
     if (options.shared_memory)

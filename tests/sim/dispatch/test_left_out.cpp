@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls whose values are not computed, and what comes of them: left out, and said.
+// Calls whose values are not computed, and what depends on them: left out, and reported.
 #include <catch2/catch.hpp>
 #include <sstream>
 
@@ -32,7 +32,7 @@ TEST_CASE("values are left out from a call without a rule on, and go on where it
 )~");
   CHECK(report.findings.empty());
   CHECK(report.calls_left_out == 3);
-  CHECK(report.values_left_out == "my_own of line 3, and what comes of it");
+  CHECK(report.values_left_out == "my_own of line 3, and what depends on it");
   CHECK(report.calls_computed == 1);
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("values are left out, and it is said, where there is no arithmetic") {
               R"({"op": "call", "call": "rrelu_with_noise", "in": ["x", "x"], "out": ["y"]})"
               "\n");
   CHECK(report.calls_left_out == 1);
-  CHECK(report.values_left_out == "rrelu_with_noise of line 3, and what comes of it");
+  CHECK(report.values_left_out == "rrelu_with_noise of line 3, and what depends on it");
 }
 
 TEST_CASE("operators that are not computed are named, each with its first line, and counted") {
@@ -65,7 +65,7 @@ TEST_CASE("operators that are not computed are named, each with its first line, 
   CHECK(report.calls_computed == 1);
   CHECK(report.calls_left_out == 4);
   CHECK(report.values_left_out ==
-        "2 calls of rrelu_with_noise from line 3 on, my_own of line 6, and what comes of them");
+        "2 calls of rrelu_with_noise from line 3 on, my_own of line 6, and what depends on them");
 }
 
 }  // namespace

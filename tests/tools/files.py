@@ -282,7 +282,7 @@ class Inputs(Files):
         self.refused(["calibrate", "--topology", "dgx-h100", "--compare", "-", "-"],
                      "FILE: expected an input other than that of FILE")  # fmt: skip
         for name in ("/dev/stdout", "/dev/fd/1", "/dev/stderr"):
-            self.refused(["plan", "--plan", name], f"found '{name}', which is an output")
+            self.refused(["plan", "--plan", name], f"found '{name}', which is also an output")
         os.mkfifo(self.path("pipe"))
         self.refused(["compare", "pipe", "./pipe"], "can be read only once, found './pipe'")
         for name in ("-", "/dev/stdin"):

@@ -161,11 +161,9 @@ void Layout::build_pieces() {
   }
 }
 
-// Any cut but torch.chunk's: PyTorch's planners have no steps for it.
 bool Layout::has_strided() const {
-  return std::any_of(placements_.begin(), placements_.end(), [](const Placement& p) {
-    return p.is_shard_like() && p.kind != Placement::Kind::Shard;
-  });
+  return std::any_of(placements_.begin(), placements_.end(),
+                     [](const Placement& p) { return p.is_strided(); });
 }
 
 bool Layout::has_default_order() const {

@@ -49,6 +49,8 @@ struct Placement {
   bool is_replicate() const { return kind == Kind::Replicate; }
   bool is_partial() const { return kind == Kind::Partial; }
   bool is_shard_like() const { return kind == Kind::Shard || kind == Kind::StridedShard; }
+  // A shard that torch.chunk does not cut: PyTorch's planners have no steps for it.
+  bool is_strided() const { return is_shard_like() && kind != Kind::Shard; }
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 

@@ -52,7 +52,7 @@ void check_axis(const Placement& from, const Placement& to, int axis, DType dtyp
     throw InputError(what +
                      " is forbidden: only P(sum) can fill elements outside a shard with zeros "
                      "(redistribute to R first)");
-  if (from.is_shard_like() && from.kind != Placement::Kind::Shard)
+  if (from.is_strided())
     throw InputError(what +
                      " is forbidden: only plain shards can become Partial, as in PyTorch "
                      "(redistribute to R first)");

@@ -97,10 +97,7 @@ class GreedyWalk {
   void change(int axis, const Placement& to) {
     const Placement from = state_.of(axis);
     if (from == to) return;
-    auto is_strided = [](const Placement& p) {
-      return p.is_shard_like() && p.kind != Placement::Kind::Shard;
-    };
-    bool strided = is_strided(from) || is_strided(to);
+    bool strided = from.is_strided() || to.is_strided();
     if (strided && !from.is_replicate() && !to.is_replicate()) {
       change(axis, Placement::replicate());
       change(axis, to);

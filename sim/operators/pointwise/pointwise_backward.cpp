@@ -12,14 +12,6 @@ namespace {
 
 using namespace arithmetic;
 
-constexpr OperandNames kGradAndSelf{"grad_output", "self_tensor", ""};
-
-// Operands are the gradient and the input, by names that no attribute has.
-template <int kParameters = 0, class F>
-constexpr Pointwise gradient(F f, Parameters parameters = {}) {
-  return floating<2, kParameters>(f, parameters, kGradAndSelf);
-}
-
 double normal_density(double x) {
   return std::exp(-0.5 * x * x) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
 }

@@ -98,4 +98,13 @@ constexpr Pointwise integers(F, OperandNames operands = kSelfAndOther) {
   return out;
 }
 
+// Derivatives, times the incoming gradient.
+inline constexpr OperandNames kGradAndSelf{"grad_output", "self_tensor", ""};
+
+// Operands are the gradient and the input, by names that no attribute has.
+template <int kParameters = 0, class F>
+constexpr Pointwise gradient(F f, Parameters parameters = {}) {
+  return floating<2, kParameters>(f, parameters, kGradAndSelf);
+}
+
 }  // namespace reshard::sim

@@ -12,14 +12,6 @@ namespace {
 
 using namespace arithmetic;
 
-constexpr OperandNames kGradAndSelf{"grad_output", "self_tensor", ""};
-
-// Operands are the gradient and the input, by names that no attribute has.
-template <int kParameters = 0, class F>
-constexpr Pointwise gradient(F f, Parameters parameters = {}) {
-  return floating<2, kParameters>(f, parameters, kGradAndSelf);
-}
-
 constexpr Parameters kElu{{{"alpha", 1}, {"scale", 1}, {"input_scale", 1}}};
 constexpr Pointwise kEluOfSelf = gradient<3>(
     [](double g, double x, double alpha, double scale, double input_scale) {

@@ -147,9 +147,8 @@ bool is_number(const OpValue& value) {
 
 // The overloads that a name without one can mean, in order of preference.
 constexpr std::string_view kUsual[]{
-    "",      ".default",    ".Tensor",        ".int",         ".self",
-    ".dim",  ".src",        ".Tensor_Scalar", ".dim_IntList", ".Scalar",
-    ".List", ".correction", ".default"};
+    "",     ".default",       ".Tensor",      ".int",    ".self", ".dim",
+    ".src", ".Tensor_Scalar", ".dim_IntList", ".Scalar", ".List", ".correction"};
 
 const Operator* find_exactly(std::string_view name) {
   std::span<const Operator> all = all_operators();

@@ -30,9 +30,9 @@ std::int64_t time_of(const Json& json, const char* key, const std::string& file)
 }
 
 // The share of its rate at which work that takes `alone` on its own takes `with` next to other work
-// that runs for `beside`: the share holds until the shorter of the two ends.
-std::int64_t share_of(std::int64_t alone, std::int64_t with, std::int64_t beside) {
-  Int128 together = std::min(with, beside), done = Int128{alone} - (with - together);
+// that runs for `other`: the share holds until the shorter of the two ends.
+std::int64_t share_of(std::int64_t alone, std::int64_t with, std::int64_t other) {
+  Int128 together = std::min(with, other), done = Int128{alone} - (with - together);
   return static_cast<std::int64_t>(
       std::min<Int128>(kRatioOne, (done * kRatioOne + together / 2) / together));
 }

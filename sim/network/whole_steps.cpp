@@ -25,8 +25,8 @@ void WholeSteps::clear(std::size_t parts) {
 
 bool WholeSteps::takes(const Transfers& transfers, std::span<const Rank> ranks) {
   // Equal rounds are computed as one; otherwise computing rings is faster.
-  bool alike = transfers.equal_rounds(), taken = false;
-  for (bool as_ring : {!alike, alike}) {
+  bool equal = transfers.equal_rounds(), taken = false;
+  for (bool as_ring : {!equal, equal}) {
     if (taken || (as_ring && !transfers.is_ring())) continue;
     clear(ranks.size());
     taken = as_ring ? run_rings(transfers, ranks) : run(transfers, ranks);
@@ -38,9 +38,9 @@ bool WholeSteps::takes(const Transfers& transfers, std::span<const Rank> ranks) 
 }
 
 bool WholeSteps::run(const Transfers& transfers, std::span<const Rank> ranks) {
-  bool alike = transfers.equal_rounds();
-  for (std::int32_t round = 0; round < (alike ? 1 : transfers.rounds()); ++round)
-    if (!run_round(transfers, round, ranks) || !add_round(alike ? transfers.rounds() : 1))
+  bool equal = transfers.equal_rounds();
+  for (std::int32_t round = 0; round < (equal ? 1 : transfers.rounds()); ++round)
+    if (!run_round(transfers, round, ranks) || !add_round(equal ? transfers.rounds() : 1))
       return false;
   return true;
 }

@@ -97,13 +97,13 @@ class Cycle {
     OpId at{0};
     while (program_.complete(at)) at = OpId{static_cast<std::int32_t>(at) + 1};
     std::map<OpId, std::size_t> seen;
-    std::vector<OpId> way;
-    for (; seen.try_emplace(at, way.size()).second; at = program_.obstacle(at).op) {
+    std::vector<OpId> path;
+    for (; seen.try_emplace(at, path.size()).second; at = program_.obstacle(at).op) {
       RESHARD_CHECK(program_.obstacle(at).kind != Program::Obstacle::Kind::None,
                     "an operation that waits for nothing");
-      way.push_back(at);
+      path.push_back(at);
     }
-    cycle_.assign(way.begin() + static_cast<std::ptrdiff_t>(seen.at(at)), way.end());
+    cycle_.assign(path.begin() + static_cast<std::ptrdiff_t>(seen.at(at)), path.end());
     std::rotate(cycle_.begin(), std::min_element(cycle_.begin(), cycle_.end()), cycle_.end());
     for (OpId op : cycle_) {
       obstacles_.push_back(program_.obstacle(op));

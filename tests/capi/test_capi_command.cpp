@@ -120,7 +120,7 @@ TEST_CASE("what is too deep or too large is refused, and the process goes on") {
   std::remove(path.c_str());
 }
 
-TEST_CASE("what went wrong is told in UTF-8, whatever was given") {
+TEST_CASE("errors are reported in UTF-8, whatever was given") {
   std::string odd = "a\xff\n\x1b[31m" + std::string(60'000, 'x');
   for (const std::vector<const char*>& words : {std::vector<const char*>{"replay", odd.c_str()},
                                                 {"plan", "--plan", odd.c_str()},

@@ -90,7 +90,7 @@ TEST_CASE("what is wrong with rings is said as they are made") {
   expect(reshard_rings_create(&c.options, nullptr), RESHARD_INPUT_ERROR, "rings");
 }
 
-TEST_CASE("a run over rings waits for as long as it is told, and no run follows it") {
+TEST_CASE("a run over rings waits as long as its limit, and no run follows it") {
   Case c;
   std::vector<reshard_wait> asked;
   c.options.context = &asked;

@@ -243,14 +243,14 @@ Advanced advanced(const LocalCall& call, const Array& in, const std::vector<cons
   for (int d = first; d <= last; ++d) together = together && index[to_index(d)];
   DimVector strides = dense_strides(in.shape);
   Offsets of_common(to_index(element_count(common)), 0);
-  std::vector<std::int64_t> before, behind;
-  DimVector strides_before, strides_behind;
+  std::vector<std::int64_t> before, after;
+  DimVector strides_before, strides_after;
   for (int d = 0; d < rank; ++d) {
     const Array* here = d < count ? index[to_index(d)] : nullptr;
     bool in_front = together && d < first;
     if (!here) {
-      (in_front ? before : behind).push_back(in.shape[d]);
-      (in_front ? strides_before : strides_behind).push_back(strides[d]);
+      (in_front ? before : after).push_back(in.shape[d]);
+      (in_front ? strides_before : strides_after).push_back(strides[d]);
       continue;
     }
     Offsets places = indices(call, broadcast_to(call, *here, common), in.shape[d], true);
@@ -258,7 +258,7 @@ Advanced advanced(const LocalCall& call, const Array& in, const std::vector<cons
   }
   std::vector<std::int64_t> sizes = before;
   sizes.insert(sizes.end(), common.begin(), common.end());
-  sizes.insert(sizes.end(), behind.begin(), behind.end());
+  sizes.insert(sizes.end(), after.begin(), after.end());
   Advanced out{shape_of(call, sizes), {}};
   computable_count(out.shape);
   auto each = [](const Shape& shape, const DimVector& by, std::int64_t from, auto&& visit) {
@@ -268,7 +268,7 @@ Advanced advanced(const LocalCall& call, const Array& in, const std::vector<cons
   };
   each(shape_of(call, before), strides_before, 0, [&](std::int64_t start) {
     for (std::int64_t middle : of_common)
-      each(shape_of(call, behind), strides_behind, start + middle,
+      each(shape_of(call, after), strides_after, start + middle,
            [&](std::int64_t at) { out.offsets.push_back(at); });
   });
   return out;

@@ -158,20 +158,20 @@ NodeLinks links_of(const Topology& topology, std::int32_t most_devices) {
 std::vector<LinkRow> rows_of(const Topology& topology, const NodeLinks& links) {
   using Of = LinkRow::Of;
   // What may share a row: alike in class, kind, number of devices, and for ports the name.
-  std::map<std::tuple<PathClass, Of, std::size_t, std::string>, std::vector<std::size_t>> alike;
+  std::map<std::tuple<PathClass, Of, std::size_t, std::string>, std::vector<std::size_t>> equal;
   for (std::size_t i = 0; i < links.links.size(); ++i) {
     const NodeLinks::Link& link = links.links[i];
     if (link.fabric) continue;
     Hop hop = topology.hop_of(link.in(topology, 0));
     bool port = hop.kind == Hop::Kind::SourceOut || hop.kind == Hop::Kind::DestinationIn;
-    alike[{link.path_class, port ? Of::Ports : Of::Shared, link.devices.size(),
+    equal[{link.path_class, port ? Of::Ports : Of::Shared, link.devices.size(),
            port ? topology.hop_name(hop) + ", " : ""}]
         .push_back(i);
   }
   for (std::size_t i = 0; i < links.meetings.size(); ++i)
-    alike[{links.meetings[i].path_class, Of::Meetings, 0, "reach each other, "}].push_back(i);
+    equal[{links.meetings[i].path_class, Of::Meetings, 0, "reach each other, "}].push_back(i);
   std::vector<LinkRow> out;
-  for (const auto& [key, bars] : alike) {
+  for (const auto& [key, bars] : equal) {
     const Of of = std::get<Of>(key);
     auto devices = [&](std::size_t i) -> const std::vector<std::int32_t>& {
       return of == Of::Meetings ? links.meetings[i].devices : links.links[i].devices;

@@ -178,7 +178,7 @@ TEST_CASE("two processes that say the same rank") {
     CHECK(text.find("two processes claim to be rank 1") != std::string::npos);
 }
 
-TEST_CASE("strangers are passed over; a stranger in rank 0's place is no rank 0") {
+TEST_CASE("strangers are ignored; a stranger at rank 0's address is not rank 0") {
   MeetingPlace place = new_place();
   std::string joined;
   std::thread member([&] {
@@ -245,7 +245,7 @@ TEST_CASE("frames that are too long or no frames") {
   }
 }
 
-TEST_CASE("meeting by file: a file from another job is passed over, and it is gone afterwards") {
+TEST_CASE("meeting by file: a file from another job is ignored, and it is gone afterwards") {
   MeetingPlace place = new_place();
   std::ofstream(place.file) << "1 127.0.0.1\n";  // nobody listens on port 1
   std::string joined;

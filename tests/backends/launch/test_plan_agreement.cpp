@@ -20,8 +20,8 @@ Plan planned(const char* to, const char* shape = "8,8") {
 }
 
 // What each of the processes is told.
-std::vector<std::string> told(const std::vector<const Plan*>& plans,
-                              const std::vector<std::string>& troubles = {}) {
+std::vector<std::string> reported(const std::vector<const Plan*>& plans,
+                                  const std::vector<std::string>& troubles = {}) {
   return run_ranks(static_cast<std::int32_t>(plans.size()), [&](Meeting& meeting) {
     auto at = static_cast<std::size_t>(meeting.index());
     agree_on_plan(meeting, plans[at], troubles.empty() ? "" : troubles[at]);
@@ -36,29 +36,29 @@ std::vector<std::string> all(std::size_t count, const std::string& what) {
 
 TEST_CASE("one plan is agreed on, others are refused on all processes") {
   Plan plan = planned("S(1)"), other = planned("R"), third = planned("S(1)", "8,16");
-  CHECK(told({&plan}) == all(1, ""));
-  CHECK(told({&plan, &plan, &plan}) == all(3, ""));
-  CHECK(told({&plan, &other, &plan, &other}) ==
+  CHECK(reported({&plan}) == all(1, ""));
+  CHECK(reported({&plan, &plan, &plan}) == all(3, ""));
+  CHECK(reported({&plan, &other, &plan, &other}) ==
         all(4,
             "plan: expected the same on all ranks, found a different one on ranks 1,3 than on rank "
             "0: destination placements R, where rank 0 has S(1)"));
-  CHECK(told({&plan, &third, &other}) ==
+  CHECK(reported({&plan, &third, &other}) ==
         all(3,
             "plan: expected the same on all ranks, found a different one on rank 1 than on rank 0: "
             "shape 8,16, where rank 0 has 8,8"));
 }
 
-TEST_CASE("the first trouble of any process is everyone's, behind plans that differ") {
+TEST_CASE("the first failure of any process is reported by all, after plans that differ") {
   Plan plan = planned("S(1)"), other = planned("R");
-  CHECK(told({&plan, &plan, &plan}, {"", "rank 1: no memory", "rank 2: no shards"}) ==
+  CHECK(reported({&plan, &plan, &plan}, {"", "rank 1: no memory", "rank 2: no shards"}) ==
         all(3, "rank 1: no memory"));
-  CHECK(told({&plan, nullptr}, {"", "rank 1: plan: expected a plan, found NULL"}) ==
+  CHECK(reported({&plan, nullptr}, {"", "rank 1: plan: expected a plan, found NULL"}) ==
         all(2, "rank 1: plan: expected a plan, found NULL"));
-  CHECK(told({nullptr, &plan}, {"rank 0: plan: expected a plan, found NULL", ""}) ==
+  CHECK(reported({nullptr, &plan}, {"rank 0: plan: expected a plan, found NULL", ""}) ==
         all(2, "rank 0: plan: expected a plan, found NULL"));
   // Shards of another plan have other sizes: what differs is said, not what follows from it.
-  CHECK(told({&plan, &other}, {"", "rank 1: source shard: expected 64 bytes, found 256"})[0] ==
+  CHECK(reported({&plan, &other}, {"", "rank 1: source shard: expected 64 bytes, found 256"})[0] ==
         "plan: expected the same on all ranks, found a different one on rank 1 than on rank 0: "
         "destination placements R, where rank 0 has S(1)");
-  CHECK(told({&plan}, {"alone"}) == all(1, "alone"));
+  CHECK(reported({&plan}, {"alone"}) == all(1, "alone"));
 }

@@ -47,21 +47,22 @@ int rank_in_world() {
 
 // Chunks of a few bytes do to small tensors what MPI's limits do to those above 2 GiB.
 TEST_CASE("every way of the bytes gives the store's values") {
-  struct Way {
+  struct Method {
     const char* name;
     std::int64_t chunk_bytes, collective_bytes;
     bool shared_memory;
   };
   constexpr std::int64_t kAny = std::int64_t{1} << 30;
-  Way way = GENERATE(
-      Way{"rings, MPI's collectives", kAny, kAny, true}, Way{"MPI alone", kAny, kAny, false},
-      Way{"rings, no collective", kAny, 0, true}, Way{"many chunks through rings", 24, 100, true},
-      Way{"many chunks through MPI", 24, 100, false});
-  INFO(way.name);
+  Method method = GENERATE(Method{"rings, MPI's collectives", kAny, kAny, true},
+                           Method{"MPI alone", kAny, kAny, false},
+                           Method{"rings, no collective", kAny, 0, true},
+                           Method{"many chunks through rings", 24, 100, true},
+                           Method{"many chunks through MPI", 24, 100, false});
+  INFO(method.name);
   WorldOptions options;
-  options.chunk_bytes = way.chunk_bytes;
-  options.collective_bytes = way.collective_bytes;
-  options.shared_memory = way.shared_memory;
+  options.chunk_bytes = method.chunk_bytes;
+  options.collective_bytes = method.collective_bytes;
+  options.shared_memory = method.shared_memory;
   options.time_limit_s = 60;
   MpiExecutor executor(MPI_COMM_WORLD, options);
   test::ConformanceOptions conformance;

@@ -200,7 +200,7 @@ TEST_CASE("a rank whose shards are not the plan's is named to all") {
       Contains("rank 1: plan: expected a plan, found NULL"));
 }
 
-TEST_CASE("ranks that run their prepared plans in other orders are told, and go on") {
+TEST_CASE("ranks that run their prepared plans in different orders get an error, and go on") {
   MpiExecutor executor(MPI_COMM_WORLD, patient_for(60));
   int size = executor.processes().count(), rank = executor.processes().index(), last = size - 1;
   if (size < 2) return;

@@ -175,7 +175,7 @@ TEST_CASE("plans on one communicator take turns and share its splits") {
   }
 }
 
-TEST_CASE("what one rank finds wrong all ranks are told, and go on") {
+TEST_CASE("an error that one rank finds reaches all ranks, and they go on") {
   Plan plan = planned(3, "S(0)", "S(1)", "p2p"), wide = planned(4, "S(0)", "S(1)", "p2p");
   StandinJob job;
   job.world = 3;

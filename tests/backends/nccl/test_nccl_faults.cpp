@@ -111,7 +111,7 @@ TEST_CASE("a rank that dies ends the others") {
   CHECK(any_contains(outcome, "rank 3 failed"));
 }
 
-TEST_CASE("after an abort nothing can be used, and the first reason is told again") {
+TEST_CASE("after an abort nothing can be used, and the first reason is reported again") {
   Plan plan = planned(2, "S(0)", "S(1)", "p2p");
   StandinJob job;
   job.world = 2;

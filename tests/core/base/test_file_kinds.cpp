@@ -74,7 +74,7 @@ TEST_CASE("what a file looks like") {
   CHECK(file_look("\x1b[0mhello") == "'\\x1b[0mhello'");
 }
 
-TEST_CASE("UTF-16 behind its mark is read as what it says") {
+TEST_CASE("UTF-16 after its byte order mark is read as its text") {
   CHECK(utf8_text("\xff\xfe"
                   "a\x00\n\x00"s) == "a\n");
   CHECK(utf8_text("\xfe\xff\x00"

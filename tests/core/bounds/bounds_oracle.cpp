@@ -180,7 +180,7 @@ std::int64_t least_latency_ps(const Topology& topology, const std::vector<Rank>&
   return least;
 }
 
-std::int64_t way_ps(const Topology& topology, const std::vector<Rank>& job, Rank from, Rank to) {
+std::int64_t route_ps(const Topology& topology, const std::vector<Rank>& job, Rank from, Rank to) {
   std::int64_t direct = topology.route(from, to).latency_ps;
   if (topology.node_of(from) != topology.node_of(to)) return direct;
   return std::min(direct, least_latency_ps(topology, job, from, false) +
@@ -201,7 +201,8 @@ std::int64_t latency_ps(const Topology& topology, const std::vector<Rank>& job,
         std::int64_t nearest = std::numeric_limits<std::int64_t>::max();
         bool in_node = false;
         for (Rank holder : ranks) {
-          nearest = std::min(nearest, holder == needer ? 0 : way_ps(topology, job, holder, needer));
+          nearest =
+              std::min(nearest, holder == needer ? 0 : route_ps(topology, job, holder, needer));
           in_node = in_node || topology.node_of(holder) == topology.node_of(needer);
         }
         // Of several addends only those of other nodes are looked at.

@@ -47,8 +47,8 @@ bool at_most(const Loads& a, const Loads& b) {
 }
 
 // The loads of all ways to serve one item, without those that another one undercuts everywhere.
-std::vector<Loads> ways_of(const Item& item, const std::vector<Rank>& job,
-                           const Topology& topology) {
+std::vector<Loads> divisions_of(const Item& item, const std::vector<Rank>& job,
+                                const Topology& topology) {
   std::vector<std::pair<Rank, Rank>> pairs = pairs_of(job);
   std::set<Loads> found;
   for (std::uint32_t chosen = 0; chosen < 1u << pairs.size(); ++chosen) {
@@ -83,12 +83,12 @@ std::int64_t fastest_ps(const Items& items, const std::vector<Rank>& job,
   std::set<Loads> sums{Loads(to_index(topology.resource_count()), 0)};
   std::map<std::pair<std::set<Rank>, std::set<Rank>>, std::vector<Loads>> known;
   for (const Item& item : items.items) {
-    auto [ways, is_new] =
+    auto [divisions, is_new] =
         known.try_emplace({item.holders.begin()->second, item.needers}, std::vector<Loads>{});
-    if (is_new) ways->second = ways_of(item, job, topology);
+    if (is_new) divisions->second = divisions_of(item, job, topology);
     std::set<Loads> next;
     for (const Loads& sum : sums)
-      for (Loads loads : ways->second) {
+      for (Loads loads : divisions->second) {
         std::transform(loads.begin(), loads.end(), sum.begin(), loads.begin(), std::plus<>());
         next.insert(loads);
       }

@@ -229,7 +229,7 @@ TEST_CASE("sets need a device for every rank") {
 }
 
 // Three addends with two copies each on nodes of four devices, needed on the last node only.
-TEST_CASE("addends with few holders are packed first, and one that has no room is passed over") {
+TEST_CASE("addends with few holders are packed first, and one that has no room is skipped") {
   Topology topology = build_topology(
       parse_topology("reshard-topology 1\nname m\ndevices 4\ncount nodes\nport a 1GB/s\n"
                      "route within via a.out a.in latency 1us transport pcie\n"

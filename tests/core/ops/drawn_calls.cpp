@@ -132,15 +132,15 @@ void vary_presence(Prng& prng, DrawnCall& call) {
   std::size_t at = to_index(prng.below(std::ssize(call.arguments)));
   std::vector<std::optional<TensorSpec>>& tensors = call.arguments[at].tensors;
   bool& is_list = call.arguments[at].is_list;
-  std::int64_t way = tensors.empty() ? 1 : prng.below(7);
-  if (way == 0) is_list = !is_list;
-  if (way == 0 && !is_list) tensors.resize(1);
-  if (way == 3 && is_list) tensors.push_back(tensors[0]);
-  if (way > 3) tensors.back().reset();
-  if (way > 4 && at < call.op->tensors.size())
+  std::int64_t form = tensors.empty() ? 1 : prng.below(7);
+  if (form == 0) is_list = !is_list;
+  if (form == 0 && !is_list) tensors.resize(1);
+  if (form == 3 && is_list) tensors.push_back(tensors[0]);
+  if (form > 3) tensors.back().reset();
+  if (form > 4 && at < call.op->tensors.size())
     call.attributes.set(std::string(call.op->tensors[at].name), OpValue(prng.between(-1, 3)));
-  if (way == 1) call.arguments.pop_back();
-  if (way == 2) call.arguments.push_back(call.arguments.back());
+  if (form == 1) call.arguments.pop_back();
+  if (form == 2) call.arguments.push_back(call.arguments.back());
 }
 
 }  // namespace
@@ -174,9 +174,9 @@ OpPlacements drawn_placements(Prng& prng, const Shape& shape, std::size_t axes) 
                                      ReduceOp::Max, ReduceOp::Min, ReduceOp::Product});
   std::int64_t special = prng.below(16);
   for (OpPlacement& placement : out) {
-    std::int64_t way = prng.below(20);
-    if (way < 5) continue;
-    if (way < 9) {
+    std::int64_t form = prng.below(20);
+    if (form < 5) continue;
+    if (form < 9) {
       placement = special == 0   ? OpPlacement::norm_partial(prng.pick<double>({1, 2, 3}))
                   : special == 1 ? OpPlacement::mask_partial(shape, 0)
                                  : OpPlacement::partial(op);
@@ -184,7 +184,7 @@ OpPlacements drawn_placements(Prng& prng, const Shape& shape, std::size_t axes) 
         placement = OpPlacement::partial(ReduceOp::Avg);
     } else if (shape.size() > 0) {
       placement = OpPlacement::shard(static_cast<int>(prng.below(shape.size())));
-      if (way != 19) continue;
+      if (form != 19) continue;
       placement.kind = OpPlacement::Kind::StridedShard;
       placement.split_factor = prng.pick<std::int64_t>({2, 2, 3, 4});
     }
@@ -284,9 +284,9 @@ OpValue CallDrawer::other_value(Prng& prng, const std::string& name, const OpVal
                                 std::int64_t size) const {
   auto known = values_.find(name);
   if (known != values_.end() && prng.one_in(2)) return prng.pick(known->second);
-  std::int64_t way = prng.below(12);
+  std::int64_t form = prng.below(12);
   OpValue out = value ? *value : OpValue();
-  if (way == 0 || (!value && way < 6)) {
+  if (form == 0 || (!value && form < 6)) {
     return prng.pick<OpValue>({OpValue(), OpValue(true), OpValue(false), OpValue(std::int64_t{0}),
                                OpValue(std::int64_t{1}), OpValue(std::int64_t{-1}), OpValue(0.0),
                                OpValue(1.5), OpValue("inf"), OpValue("f64"), OpValue("sum"),
@@ -303,7 +303,7 @@ OpValue CallDrawer::other_value(Prng& prng, const std::string& name, const OpVal
       out.integer = 1 - out.integer;
       break;
     case OpValue::Kind::Integer:
-      if (way == 1) return OpValue(static_cast<double>(out.integer));
+      if (form == 1) return OpValue(static_cast<double>(out.integer));
       vary_integer(out.integer);
       break;
     case OpValue::Kind::Number:
@@ -314,9 +314,9 @@ OpValue CallDrawer::other_value(Prng& prng, const std::string& name, const OpVal
       return OpValue(prng.pick<std::string>({"mean", "sum", "none", "floor", "trunc", "inf", "-inf",
                                              "nan", "f32", "bf16", "i64", "bool", "tanh", "sum"}));
     case OpValue::Kind::List:
-      if (way == 1) std::reverse(out.list.begin(), out.list.end());
-      if (way == 2 || out.list.empty()) out.list.emplace_back(prng.between(-1, 4));
-      if (way == 3) out.list.pop_back();
+      if (form == 1) std::reverse(out.list.begin(), out.list.end());
+      if (form == 2 || out.list.empty()) out.list.emplace_back(prng.between(-1, 4));
+      if (form == 3) out.list.pop_back();
       for (OpValue& item : out.list) {
         if (!prng.one_in(2)) continue;
         if (item.kind == OpValue::Kind::Integer) vary_integer(item.integer);
@@ -331,9 +331,9 @@ OpValue CallDrawer::other_value(Prng& prng, const std::string& name, const OpVal
 
 void CallDrawer::vary_attribute(Prng& prng, DrawnCall& call) const {
   std::vector<std::string> names(call.op->attributes.begin(), call.op->attributes.end());
-  std::int64_t way = prng.below(20);
-  if (way == 0) names.emplace_back("surplus");
-  if (way == 1)
+  std::int64_t form = prng.below(20);
+  if (form == 0) names.emplace_back("surplus");
+  if (form == 1)
     for (const OpTensor& tensor : call.op->tensors) names.emplace_back(tensor.name);
   if (names.empty()) return;
   const std::string& name = prng.pick(names);
@@ -351,27 +351,27 @@ void CallDrawer::vary_attribute(Prng& prng, DrawnCall& call) const {
 DrawnCall CallDrawer::varied(Prng& prng, DrawnCall call) const {
   std::vector<TensorSpec*> tensors = tensors_of(call);
   std::size_t axes = axes_of(call.mesh);
-  std::int64_t way = prng.below(tensors.empty() ? 6 : 28);
-  if (way < 4) {
+  std::int64_t form = prng.below(tensors.empty() ? 6 : 28);
+  if (form < 4) {
     vary_attribute(prng, call);
-  } else if (way == 4) {
+  } else if (form == 4) {
     vary_presence(prng, call);
-  } else if (way == 5) {
+  } else if (form == 5) {
     call.loss_parallel = !call.loss_parallel;
-  } else if (way < 12) {
+  } else if (form < 12) {
     place(prng, *prng.pick(tensors), axes);
-  } else if (way < 17) {
+  } else if (form < 17) {
     for (TensorSpec* tensor : tensors) place(prng, *tensor, axes);
-  } else if (way < 20) {
+  } else if (form < 20) {
     call.mesh =
         prng.pick<std::string>({"4", "2", "3", "8", "1", "2x2", "2x3", "4x2", "1x4", "2x2x2"});
     for (TensorSpec* tensor : tensors) place(prng, *tensor, axes_of(call.mesh));
-  } else if (way < 24) {
+  } else if (form < 24) {
     resize(prng, call);
-  } else if (way == 24) {
+  } else if (form == 24) {
     Shape& shape = prng.pick(tensors)->meta.shape;
     if (shape.size() > 0) shape[static_cast<int>(prng.below(shape.size()))] = other_size(prng);
-  } else if (way == 25) {
+  } else if (form == 25) {
     if (prng.one_in(2)) {
       change_rank(prng, prng.pick(tensors)->meta.shape);
     } else {

@@ -34,7 +34,7 @@ void join(Prng& prng, Sizes& sizes) {
 // Another shape of as many elements.
 Sizes reshaped(Prng& prng, const Shape& shape) {
   Sizes out(shape.begin(), shape.end());
-  std::int64_t elements = element_count(shape), way = prng.below(4);
+  std::int64_t elements = element_count(shape), form = prng.below(4);
   if (elements == 0) {
     if (prng.one_in(2)) return out;
     out.resize(to_index(prng.between(1, 4)));
@@ -42,11 +42,11 @@ Sizes reshaped(Prng& prng, const Shape& shape) {
     out[to_index(prng.below(static_cast<std::int64_t>(out.size())))] = 0;
     return out;
   }
-  if (way == 0) return factors(prng, elements, prng.between(1, 4));
-  if (way != 1)
+  if (form == 0) return factors(prng, elements, prng.between(1, 4));
+  if (form != 1)
     for (std::int64_t i = prng.between(1, 2); i > 0; --i)
       split(prng, out, to_index(prng.below(static_cast<std::int64_t>(out.size()))));
-  if (way != 2)
+  if (form != 2)
     for (std::int64_t i = prng.between(1, 2); i > 0; --i) join(prng, out);
   if (prng.one_in(8)) out[to_index(prng.below(static_cast<std::int64_t>(out.size())))] = -1;
   return out;
@@ -55,11 +55,11 @@ Sizes reshaped(Prng& prng, const Shape& shape) {
 OpPlacements placements(Prng& prng, std::size_t axes, int dims) {
   OpPlacements out(axes);
   for (OpPlacement& placement : out) {
-    std::int64_t way = prng.below(20);
-    if (way < 4 || dims == 0) continue;
-    placement.kind = way < 14   ? OpPlacement::Kind::Shard
-                     : way < 18 ? OpPlacement::Kind::StridedShard
-                                : OpPlacement::Kind::Partial;
+    std::int64_t form = prng.below(20);
+    if (form < 4 || dims == 0) continue;
+    placement.kind = form < 14   ? OpPlacement::Kind::Shard
+                     : form < 18 ? OpPlacement::Kind::StridedShard
+                                 : OpPlacement::Kind::Partial;
     if (placement.kind == OpPlacement::Kind::Partial) continue;
     placement.dim = static_cast<std::int8_t>(prng.below(dims));
     if (placement.kind == OpPlacement::Kind::StridedShard)

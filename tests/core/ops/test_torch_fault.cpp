@@ -18,7 +18,7 @@ namespace {
 using Catch::Contains;
 
 // The sentence on PyTorch, also where it ends a refusal.
-std::string said_of(const OperatorCase& asked) {
+std::string fault_text_of(const OperatorCase& asked) {
   auto mesh = std::make_shared<const Mesh>(parse_mesh(asked.mesh));
   TorchMoves moves(mesh, 1);
   try {
@@ -33,16 +33,16 @@ std::string said_of(const OperatorCase& asked) {
   }
 }
 
-std::string said(const std::string& op, const std::string& mesh,
-                 const std::vector<std::pair<std::string, std::string>>& in,
-                 const char* attributes = "{}") {
+std::string fault_text(const std::string& op, const std::string& mesh,
+                       const std::vector<std::pair<std::string, std::string>>& in,
+                       const char* attributes = "{}") {
   nlohmann::json tensors = nlohmann::json::array();
   for (const auto& [shape, placements] : in)
     tensors.push_back(
         {{"dtype", "f32"}, {"shape", nlohmann::json::parse(shape)}, {"placements", placements}});
   nlohmann::json line{{"call", op}, {"mesh", mesh}, {"in", tensors}, {"expect", {{"refused", ""}}}};
   line["attr"] = nlohmann::json::parse(attributes);
-  return said_of(operator_case(line.dump()));
+  return fault_text_of(operator_case(line.dump()));
 }
 
 TEST_CASE("calls that are decided otherwise because PyTorch is wrong say so") {
@@ -62,7 +62,7 @@ TEST_CASE("calls that are decided otherwise because PyTorch is wrong say so") {
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("{\"call\"")) continue;
     CAPTURE(line);
-    std::string why = nlohmann::json::parse(line)["why"], what = said_of(operator_case(line));
+    std::string why = nlohmann::json::parse(line)["why"], what = fault_text_of(operator_case(line));
     if (why == "PyTorch's search from such strided shards is not followed") continue;
     CHECK(what.starts_with("PyTorch 2.15 ") == (told.count(why) > 0));
     spoken += what.empty() ? 0 : 1;
@@ -77,7 +77,7 @@ TEST_CASE("of other calls little is said: of those in which PyTorch's answer is 
     if (!line.starts_with("{\"call\"")) continue;
     nlohmann::json expect = nlohmann::json::parse(line)["expect"];
     OperatorCase asked = operator_case(line);
-    std::string what = said_of(asked);
+    std::string what = fault_text_of(asked);
     if (what.empty()) continue;
     CAPTURE(line, what);
     ++spoken[asked.name];
@@ -117,55 +117,58 @@ TEST_CASE("choices that PyTorch made are those that it is taken to make") {
 
 TEST_CASE("an empty shard of what is reduced to its largest element stops PyTorch") {
   for (const char* op : {"amax", "amin"}) {
-    CHECK_THAT(said(op, "4", {{"[5, 3]", "S(0)"}}, R"({"dim": [0]})"), Contains("hangs here"));
-    CHECK(said(op, "4", {{"[6, 3]", "S(0)"}}, R"({"dim": [1]})").empty());
-    CHECK(said(op, "4", {{"[8, 3]", "S(0)"}}, R"({"dim": [0]})").empty());
+    CHECK_THAT(fault_text(op, "4", {{"[5, 3]", "S(0)"}}, R"({"dim": [0]})"),
+               Contains("hangs here"));
+    CHECK(fault_text(op, "4", {{"[6, 3]", "S(0)"}}, R"({"dim": [1]})").empty());
+    CHECK(fault_text(op, "4", {{"[8, 3]", "S(0)"}}, R"({"dim": [0]})").empty());
   }
-  CHECK_THAT(said("linalg_vector_norm", "4", {{"[5, 3]", "S(0)"}}, R"({"ord": "inf"})"),
+  CHECK_THAT(fault_text("linalg_vector_norm", "4", {{"[5, 3]", "S(0)"}}, R"({"ord": "inf"})"),
              Contains("hangs here"));
-  CHECK(said("linalg_vector_norm", "4", {{"[5, 3]", "S(0)"}}, R"({"ord": 2})").empty());
-  CHECK(said("sum.dim_IntList", "4", {{"[5, 3]", "S(0)"}}, R"({"dim": [0]})").empty());
-  CHECK_THAT(said("argmax", "4", {{"[5, 3]", "S(0)"}}, R"({"dim": 0})"), Contains("hangs here"));
-  CHECK(said("argmax", "4", {{"[8, 3]", "S(0)"}}, R"({"dim": 0})").empty());
+  CHECK(fault_text("linalg_vector_norm", "4", {{"[5, 3]", "S(0)"}}, R"({"ord": 2})").empty());
+  CHECK(fault_text("sum.dim_IntList", "4", {{"[5, 3]", "S(0)"}}, R"({"dim": [0]})").empty());
+  CHECK_THAT(fault_text("argmax", "4", {{"[5, 3]", "S(0)"}}, R"({"dim": 0})"),
+             Contains("hangs here"));
+  CHECK(fault_text("argmax", "4", {{"[8, 3]", "S(0)"}}, R"({"dim": 0})").empty());
 }
 
 TEST_CASE("norms of partials, thresholds, constants and bits say what PyTorch makes of them") {
   auto norm = [](const char* placements, const char* order) {
-    return said("linalg_vector_norm", "4", {{"[16, 8]", placements}},
-                fmt::format(R"({{"ord": {}}})", order).c_str());
+    return fault_text("linalg_vector_norm", "4", {{"[16, 8]", placements}},
+                      fmt::format(R"({{"ord": {}}})", order).c_str());
   };
   CHECK_THAT(norm("P(max)", R"("inf")"), Contains("silently wrong"));
   CHECK_THAT(norm("P(min)", R"("-inf")"), Contains("silently wrong"));
   CHECK(norm("P(min)", R"("inf")").empty());
   CHECK(norm("P(sum)", "2").empty());
   auto threshold = [](double value) {
-    return said("threshold", "4", {{"[16, 8]", "P(max)"}},
-                fmt::format(R"({{"threshold": 0.5, "value": {}}})", value).c_str());
+    return fault_text("threshold", "4", {{"[16, 8]", "P(max)"}},
+                      fmt::format(R"({{"threshold": 0.5, "value": {}}})", value).c_str());
   };
   CHECK_THAT(threshold(2), Contains("monotone"));
   CHECK(threshold(0.25).empty());
-  CHECK_THAT(said("fill_.Scalar", "4", {{"[16, 8]", "P(sum)"}}, R"({"value": 1.0})"),
+  CHECK_THAT(fault_text("fill_.Scalar", "4", {{"[16, 8]", "P(sum)"}}, R"({"value": 1.0})"),
              Contains("every addend"));
-  CHECK(said("fill_.Scalar", "4", {{"[16, 8]", "P(sum)"}}, R"({"value": 0.0})").empty());
-  CHECK_THAT(said("view.dtype", "4", {{"[16, 8]", "P(sum)"}}, R"({"dtype": "i32"})"),
+  CHECK(fault_text("fill_.Scalar", "4", {{"[16, 8]", "P(sum)"}}, R"({"value": 0.0})").empty());
+  CHECK_THAT(fault_text("view.dtype", "4", {{"[16, 8]", "P(sum)"}}, R"({"dtype": "i32"})"),
              Contains("bits"));
 }
 
 TEST_CASE("item of what a rank does not know whole says what PyTorch gives") {
-  CHECK_THAT(said("_local_scalar_dense", "4", {{"[]", "P(sum)"}}), Contains("pytorch #144054"));
-  CHECK_THAT(said("_local_scalar_dense", "4", {{"[1]", "S(0)"}}), Contains("fails here"));
-  CHECK(said("_local_scalar_dense", "4", {{"[]", "R"}}).empty());
+  CHECK_THAT(fault_text("_local_scalar_dense", "4", {{"[]", "P(sum)"}}),
+             Contains("pytorch #144054"));
+  CHECK_THAT(fault_text("_local_scalar_dense", "4", {{"[1]", "S(0)"}}), Contains("fails here"));
+  CHECK(fault_text("_local_scalar_dense", "4", {{"[]", "R"}}).empty());
 }
 
 TEST_CASE("look-ups say where PyTorch keeps one mask, or has nothing to look up in") {
-  CHECK_THAT(said("embedding", "2x2", {{"[32, 12]", "S(0)S(0)"}, {"[4, 6]", "RR"}}),
+  CHECK_THAT(fault_text("embedding", "2x2", {{"[32, 12]", "S(0)S(0)"}, {"[4, 6]", "RR"}}),
              Contains("a single mask for both"));
-  CHECK_THAT(said("embedding", "4", {{"[5, 12]", "S(0)"}, {"[4, 6]", "R"}}),
+  CHECK_THAT(fault_text("embedding", "4", {{"[5, 12]", "S(0)"}, {"[4, 6]", "R"}}),
              Contains("hangs here"));
-  CHECK(said("embedding", "4", {{"[32, 12]", "S(0)"}, {"[4, 6]", "R"}}).empty());
+  CHECK(fault_text("embedding", "4", {{"[32, 12]", "S(0)"}, {"[4, 6]", "R"}}).empty());
   auto backward = [](const char* scaled) {
-    return said("embedding_dense_backward", "4", {{"[4, 6, 12]", "S(0)"}, {"[4, 6]", "S(0)"}},
-                scaled);
+    return fault_text("embedding_dense_backward", "4", {{"[4, 6, 12]", "S(0)"}, {"[4, 6]", "S(0)"}},
+                      scaled);
   };
   CHECK_THAT(backward(R"({"num_weights": 32, "padding_idx": -1, "scale_grad_by_freq": true})"),
              Contains("scale_grad_by_freq"));
@@ -177,7 +180,8 @@ TEST_CASE("convolutions say where PyTorch takes a shard for the whole") {
       R"({"stride": [1, 1], "padding": [1, 1], "dilation": [1, 1], "transposed": false,
           "output_padding": [0, 0], "groups": 1})";
   auto forward = [&](const char* input, const char* weight) {
-    return said("convolution", "4", {{"[4, 8, 16, 16]", input}, {"[8, 8, 3, 3]", weight}}, plain);
+    return fault_text("convolution", "4", {{"[4, 8, 16, 16]", input}, {"[8, 8, 3, 3]", weight}},
+                      plain);
   };
   for (const char* cut : {"S(0)", "S(1)", "P(sum)"}) {
     CHECK_THAT(forward("R", cut), Contains("treats shards as the whole tensor"));
@@ -186,9 +190,9 @@ TEST_CASE("convolutions say where PyTorch takes a shard for the whole") {
   CHECK(forward("S(0)", "R").empty());
   CHECK(forward("R", "R").empty());
   auto backward = [&](const char* grad, const char* input, const char* weight) {
-    return said("convolution_backward", "4",
-                {{"[4, 8, 16, 16]", grad}, {"[4, 8, 16, 16]", input}, {"[8, 8, 3, 3]", weight}},
-                plain);
+    return fault_text(
+        "convolution_backward", "4",
+        {{"[4, 8, 16, 16]", grad}, {"[4, 8, 16, 16]", input}, {"[8, 8, 3, 3]", weight}}, plain);
   };
   CHECK(backward("R", "S(0)", "R").empty());  // the gradient it does move
   CHECK(backward("S(0)", "R", "R").empty());
@@ -199,37 +203,37 @@ TEST_CASE("convolutions say where PyTorch takes a shard for the whole") {
 TEST_CASE("normalisations say what fails on CPUs") {
   auto layer = [](const char* statistics, const char* size) {
     std::string shape = fmt::format("[4, {}, 16]", size), rows = fmt::format("[4, {}, 1]", size);
-    return said("native_layer_norm_backward", "4",
-                {{shape, "S(1)"},
-                 {shape, "S(1)"},
-                 {rows, statistics},
-                 {rows, statistics},
-                 {"[16]", "R"},
-                 {"[16]", "R"}},
-                R"({"normalized_shape": [16], "output_mask": [true, true, true]})");
+    return fault_text("native_layer_norm_backward", "4",
+                      {{shape, "S(1)"},
+                       {shape, "S(1)"},
+                       {rows, statistics},
+                       {rows, statistics},
+                       {"[16]", "R"},
+                       {"[16]", "R"}},
+                      R"({"normalized_shape": [16], "output_mask": [true, true, true]})");
   };
   CHECK_THAT(layer("S(0)", "9"), Contains("has gaps"));
   CHECK(layer("S(0)", "8").empty());
   CHECK(layer("S(1)", "9").empty());
   auto rms = [](const char* input) {
-    return said("_fused_rms_norm", "4", {{"[4, 8, 16]", input}, {"[16]", "R"}},
-                R"({"normalized_shape": [16], "eps": 1e-5})");
+    return fault_text("_fused_rms_norm", "4", {{"[4, 8, 16]", input}, {"[16]", "R"}},
+                      R"({"normalized_shape": [16], "eps": 1e-5})");
   };
   CHECK_THAT(rms("S(2)"), Contains("fails here on CPUs"));
   CHECK(rms("S(1)").empty());
 }
 
 TEST_CASE("views, stacks, triangles and strided cuts say what PyTorch does with them") {
-  CHECK_THAT(said("expand", "4", {{"[1, 8]", "S(0)"}}, R"({"size": [4, 8]})"),
+  CHECK_THAT(fault_text("expand", "4", {{"[1, 8]", "S(0)"}}, R"({"size": [4, 8]})"),
              Contains("finds no output dim"));
-  CHECK_THAT(said("view_copy", "3", {{"[3, 8]", "S(0)"}}, R"({"size": [8, 3]})"),
+  CHECK_THAT(fault_text("view_copy", "3", {{"[3, 8]", "S(0)"}}, R"({"size": [8, 3]})"),
              Contains("(pytorch #143372)"));
-  CHECK(said("view", "4", {{"[4, 8, 16]", "S(1)"}}, R"({"size": [32, 16]})").empty());
-  CHECK_THAT(said("linalg_solve_triangular", "4", {{"[1, 3, 3]", "R"}, {"[4, 3, 2]", "S(0)"}},
-                  R"({"upper": true})") +
+  CHECK(fault_text("view", "4", {{"[4, 8, 16]", "S(1)"}}, R"({"size": [32, 16]})").empty());
+  CHECK_THAT(fault_text("linalg_solve_triangular", "4", {{"[1, 3, 3]", "R"}, {"[4, 3, 2]", "S(0)"}},
+                        R"({"upper": true})") +
                  "",
              !Contains("silently"));
-  CHECK_THAT(said("argmax", "4", {{"[16, 3]", "_S(0, 2)"}}, R"({"dim": 0})"),
+  CHECK_THAT(fault_text("argmax", "4", {{"[16, 3]", "_S(0, 2)"}}, R"({"dim": 0})"),
              Contains("_StridedShard"));
 }
 

@@ -55,19 +55,19 @@ Plan planned(const char* from, const char* to) {
 
 }  // namespace
 
-TEST_CASE("a step reads what it wrote itself only behind a then") {
+TEST_CASE("a step reads what it wrote itself only after a then") {
   auto mesh = std::make_shared<const Mesh>(parse_mesh("1"));
   Plan plan(Request(parse_layout("4", "f32", mesh, "R"), parse_layout("4", "f32", mesh, "R")),
             "hand");
-  BufferId half_way = plan.add_temporary();
-  plan.buffer(half_way).set_shape(0, {4});
+  BufferId halfway = plan.add_temporary();
+  plan.buffer(halfway).set_shape(0, {4});
   plan.add_step(CopyStep{{}, MoveList(1)}, {});
   auto refuted = [&](bool apart) {
     return check_operations(plan,
                             [&](StepId, Operations& out) {
-                              out.copy({0, kSourceBuffer, {0}}, {0, half_way, {0}}, {4});
+                              out.copy({0, kSourceBuffer, {0}}, {0, halfway, {0}}, {4});
                               if (apart) out.then();
-                              out.copy({0, half_way, {0}}, {0, kDestinationBuffer, {0}}, {4});
+                              out.copy({0, halfway, {0}}, {0, kDestinationBuffer, {0}}, {4});
                             })
         .has_value();
   };

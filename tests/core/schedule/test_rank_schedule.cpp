@@ -61,7 +61,7 @@ TEST_CASE("rank schedule: two ranks swap, two copy") {
   CHECK(swap.sends[0].moves[0].extents == DimVector{2, 2});
 }
 
-TEST_CASE("rank schedule: launches wait for the rank's own earlier steps, others are passed over") {
+TEST_CASE("rank schedule: launches wait for the rank's own earlier steps, others are skipped") {
   Plan plan = planned("2", "4", "R", "R", "p2p");
   plan.steps.clear();
   BufferId temporary = plan.add_temporary();
@@ -112,7 +112,7 @@ TEST_CASE("rank schedule: slots are asked for ascending, each once") {
     CHECK_THROWS_AS(rank_schedules(plan, slots, {}), CheckFailure);
 }
 
-TEST_CASE("rank schedule: a division apart comes behind its collective, of what that left") {
+TEST_CASE("rank schedule: a division apart follows its collective, on what that left") {
   Plan plan = planned("2", "4", "P(avg)", "R", "rule");
   for (const RankSchedule& schedule : rank_schedules(plan, all_slots(plan), divided_apart())) {
     REQUIRE(schedule.launches.size() == 2);

@@ -195,7 +195,7 @@ struct Reader {
   Texts texts;
   int draws;  // per text
   TextChanges changes;
-  std::function<std::string(const std::string& text)> said;
+  std::function<std::string(const std::string& text)> observed;
   std::size_t kept = 0;  // characters at the front that stay as they are
 };
 
@@ -314,17 +314,17 @@ std::string line_of(const Reader& reader, std::size_t at) {
   Hasher hasher;
   for (int draw = 0; draw <= reader.draws; ++draw) {
     const std::string& right = reader.texts[at];
-    std::string text = right, said;
+    std::string text = right, observed;
     if (draw > 0)
       text = right.substr(0, reader.kept) + reader.changes.changed(prng, right.substr(reader.kept));
     try {
-      said = reader.said(text);
+      observed = reader.observed(text);
       ++accepted;
     } catch (const InputError& error) {
-      said = error.what();
+      observed = error.what();
     }
-    hasher.add(said);
-    if (shown() != nullptr) *shown() << "---- " << text << "\n---> " << said << '\n';
+    hasher.add(observed);
+    if (shown() != nullptr) *shown() << "---- " << text << "\n---> " << observed << '\n';
   }
   return fmt::format("{} {}: {} of {}, {}", reader.name, at, accepted, reader.draws + 1,
                      hasher.digest().hex().substr(0, 16));

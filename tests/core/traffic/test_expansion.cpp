@@ -202,17 +202,17 @@ TEST_CASE("rounds are alike where each member sends the same to the same in all 
       for (std::int32_t n = 2; has_algorithm(kind, algorithm) && n <= 6; ++n)
         for (std::int64_t elements : {60, 61}) {
           Expansion e(kind, algorithm, n, elements);
-          bool alike = true;
+          bool equal = true;
           for (std::int32_t round = 0; round < e.rounds(); ++round)
             for (std::int32_t m = 0; m < n; ++m) {
-              alike = alike && e.sends(round, m) == e.sends(0, m);
-              for (std::int32_t k = 0; alike && k < e.sends(round, m); ++k) {
+              equal = equal && e.sends(round, m) == e.sends(0, m);
+              for (std::int32_t k = 0; equal && k < e.sends(round, m); ++k) {
                 Transfer at = e.sent(round, m, k), first = e.sent(0, m, k);
-                alike = at.destination == first.destination && e.elements(at) == e.elements(first);
+                equal = at.destination == first.destination && e.elements(at) == e.elements(first);
               }
             }
-          if (e.equal_rounds()) REQUIRE(alike);
-          if (algorithm == Algorithm::Ring && alike && n > 2) REQUIRE(e.equal_rounds());
+          if (e.equal_rounds()) REQUIRE(equal);
+          if (algorithm == Algorithm::Ring && equal && n > 2) REQUIRE(e.equal_rounds());
         }
 }
 

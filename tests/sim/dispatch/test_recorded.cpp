@@ -234,10 +234,10 @@ TEST_CASE("expectations are priced as on the machine on which they were recorded
         "S(0), S(0), S(0)]");
 
   // Older recordings do not say it: as more of what they expect is met.
-  DispatchReport unsaid = recorded("");
-  CHECK(unsaid.findings.empty());
-  CHECK(unsaid.priced_as == PricedAs::Fitted);
-  CHECK(unsaid.devices_per_host == 1);
+  DispatchReport unstated = recorded("");
+  CHECK(unstated.findings.empty());
+  CHECK(unstated.priced_as == PricedAs::Fitted);
+  CHECK(unstated.devices_per_host == 1);
 
   // As wrong on either: the job's own machine.
   std::string neither = kBatchNorm;

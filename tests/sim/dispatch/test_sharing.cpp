@@ -203,7 +203,7 @@ TEST_CASE("what a call redistributes for itself and writes to is lost") {
 // ---- values
 
 // Of w when the lines are done.
-double sum_behind(const std::string& lines, DispatchMode mode = DispatchMode::Torch) {
+double sum_after(const std::string& lines, DispatchMode mode = DispatchMode::Torch) {
   Run out = run(
       lines + call("mul.Scalar", "\"w\"", "\"z\"", R"("other": 1)") + call("sum", "\"z\"", "\"s\""),
       mode);
@@ -227,27 +227,26 @@ TEST_CASE("what is written into a view is in its tensor and in all that share it
       Run out = run(call(view.call, "\"w\"", view.out, view.attributes) + zero);
       std::int64_t written = element_count(out.report.values[1].meta.shape);
       if (std::string_view(view.call) == "expand") written /= 2;
-      CHECK(sum_behind(call(view.call, "\"w\"", view.out, view.attributes) + zero, mode) ==
+      CHECK(sum_after(call(view.call, "\"w\"", view.out, view.attributes) + zero, mode) ==
             static_cast<double>(128 - written));
     }
     const std::string left = call("slice.Tensor", "\"w\"", "\"v\"", R"("dim": 1, "end": 4)"),
                       twice = call("mul_.Scalar", "\"v\"", "\"v\"", R"("other": 2)");
-    CHECK(sum_behind(left + twice + twice, mode) == 64 + 4 * 64);
-    CHECK(sum_behind(left + call("mul_.Scalar", "\"v\"", "", R"("other": 2)"), mode) ==
-          64 + 2 * 64);
+    CHECK(sum_after(left + twice + twice, mode) == 64 + 4 * 64);
+    CHECK(sum_after(left + call("mul_.Scalar", "\"v\"", "", R"("other": 2)"), mode) == 64 + 2 * 64);
     // By way of another view, of views of views, and the other way round.
     const std::string t = call("t", "\"w\"", "\"t\""),
                       column = call("select.int", "\"t\"", "\"c\"", R"("dim": 0, "index": 1)");
-    CHECK(sum_behind(left + t + column + call("zero_", "\"c\"", "\"c\"") + twice, mode) ==
+    CHECK(sum_after(left + t + column + call("zero_", "\"c\"", "\"c\"") + twice, mode) ==
           3 * 16 * 2 + 64);
-    CHECK(sum_behind(t + column + call("mul_.Scalar", "\"w\"", "\"w\"", R"("other": 3)") +
-                         call("add_.Scalar", "\"c\"", "\"c\"", R"("other": 1)"),
-                     mode) == 3 * 128 + 16);
-    CHECK(sum_behind(left + call("_foreach_add_.Scalar", R"(["v"])", "\"v\"", R"("scalar": 1)"),
-                     mode) == 128 + 64);
-    CHECK(sum_behind(left + tensor("n", "16, 4", "S(0)", R"(, "value": 2)") +
-                         call("add.out", R"("n", "n", "v")", "\"v\""),
-                     mode) == 64 + 4 * 64);
+    CHECK(sum_after(t + column + call("mul_.Scalar", "\"w\"", "\"w\"", R"("other": 3)") +
+                        call("add_.Scalar", "\"c\"", "\"c\"", R"("other": 1)"),
+                    mode) == 3 * 128 + 16);
+    CHECK(sum_after(left + call("_foreach_add_.Scalar", R"(["v"])", "\"v\"", R"("scalar": 1)"),
+                    mode) == 128 + 64);
+    CHECK(sum_after(left + tensor("n", "16, 4", "S(0)", R"(, "value": 2)") +
+                        call("add.out", R"("n", "n", "v")", "\"v\""),
+                    mode) == 64 + 4 * 64);
   }
 }
 
@@ -257,7 +256,7 @@ TEST_CASE("copies that serve again are none of what was there before a write") {
   std::string lines = along + call("slice.Tensor", "\"w\"", "\"v\"", R"("dim": 1, "end": 4)") +
                       call("zero_", "\"v\"", "\"v\"") + along;
   for (DispatchMode mode : {DispatchMode::Torch, DispatchMode::Best})
-    CHECK(sum_behind(lines, mode) == 64);
+    CHECK(sum_after(lines, mode) == 64);
 }
 
 }  // namespace

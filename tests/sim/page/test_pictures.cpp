@@ -126,19 +126,19 @@ TEST_CASE("cells of the square hold what flowed, the darkest what is most") {
   std::int64_t most = 0;
   for (const auto& [pair, bytes] : expected) most = std::max(most, bytes);
   for (const auto& cell : cells) {
-    std::string said = tip(cell), pair = said.substr(0, said.find('\n'));
+    std::string shown = tip(cell), pair = shown.substr(0, shown.find('\n'));
     REQUIRE(expected.count(pair) == 1);
-    CHECK(said == pair + "\n" + bytes_text(expected[pair]));
+    CHECK(shown == pair + "\n" + bytes_text(expected[pair]));
     std::string shade = cell.node().attribute("class").value();
     CHECK(shade == fmt::format("h{}", (10 * expected[pair] - 1) / most));
   }
   auto sums = panel.all("//g[@class='sums']/rect");
-  std::set<std::string> said;
-  for (const auto& sum : sums) said.insert(tip(sum));
+  std::set<std::string> shown;
+  for (const auto& sum : sums) shown.insert(tip(sum));
   for (const auto& [rank, bytes] : sent)
-    CHECK(said.count(rank + " sends " + bytes_text(bytes)) == 1);
+    CHECK(shown.count(rank + " sends " + bytes_text(bytes)) == 1);
   for (const auto& [rank, bytes] : received)
-    CHECK(said.count(rank + " receives " + bytes_text(bytes)) == 1);
+    CHECK(shown.count(rank + " receives " + bytes_text(bytes)) == 1);
 }
 
 TEST_CASE("many ranks are rows together, whole nodes where there are enough") {
@@ -175,7 +175,7 @@ TEST_CASE("the area under a link is the share of its capacity that it used") {
   for (const LinkUse& use : busiest_links(timeline, run.study->topology(), 100'000))
     uses.insert({use.name, use});
   for (const auto& strip : strips) {
-    std::string said = tip(strip), name = said.substr(0, said.find(':'));
+    std::string shown = tip(strip), name = shown.substr(0, shown.find(':'));
     REQUIRE(uses.count(name) == 1);
     pugi::xml_node ground = strip.node().child("rect");
     double whole = ground.attribute("width").as_double() * ground.attribute("height").as_double();
@@ -203,8 +203,8 @@ TEST_CASE("bars of memory are as long as what they hold") {
   draw_memory(panel.node, ranks);
   double y = -1, end = 0;
   for (const auto& bar : panel.all("//svg/rect")) {
-    std::string said = tip(bar);
-    std::int64_t bytes = parse_bytes(said.substr(said.find(": ") + 2), "tip");
+    std::string shown = tip(bar);
+    std::int64_t bytes = parse_bytes(shown.substr(shown.find(": ") + 2), "tip");
     CHECK(number(bar, "width") / static_cast<double>(bytes) ==
           Approx(700.0 / static_cast<double>(run.report.bytes.peak_max)).epsilon(0.01));
     // One behind the other.

@@ -28,7 +28,7 @@ ReadBack picture_of(const Request& request) {
 }
 
 // What a tip says: "ranks 0,4 + 1,5: [0:2,4:8], ...".
-struct Told {
+struct Tip {
   std::set<std::int32_t> ranks;
   Box box;
 };
@@ -41,10 +41,10 @@ std::set<std::int32_t> ranks_in(const std::string& text) {
   }
   return out;
 }
-Told told(const std::string& tip) {
+Tip shown(const std::string& tip) {
   std::size_t colon = tip.find(": ["), close = tip.find(']');
   REQUIRE(colon != std::string::npos);
-  Told out{ranks_in(tip.substr(0, colon)), {}};
+  Tip out{ranks_in(tip.substr(0, colon)), {}};
   std::string box = tip.substr(colon + 2, close - colon - 2);
   std::regex range("([0-9]+):([0-9]+)");
   for (std::sregex_iterator it(box.begin(), box.end(), range), end; it != end; ++it) {
@@ -65,7 +65,7 @@ std::set<std::int32_t> holders(const Layout& layout, const DimVector& index) {
 }
 
 struct DrawnTile {
-  Told told;
+  Tip shown;
   Area area;
   std::string colour;
 };
@@ -73,7 +73,7 @@ std::vector<DrawnTile> parts_of(const ReadBack& picture, const std::string& side
   std::vector<DrawnTile> out;
   for (Node node : picture.all("//g[@class='" + side + "']//rect[title]"))
     out.push_back(
-        {told(node.child("title").text().get()), area(node), node.attribute("fill").value()});
+        {shown(node.child("title").text().get()), area(node), node.attribute("fill").value()});
   return out;
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("boxes are as large as their share, and fill the tensor without overla
       double parts = 0;
       for (const DrawnTile& part : parts_of(picture, side)) {
         parts += part.area.size();
-        for (std::int32_t rank : part.told.ranks) of_rank[rank] += part.area.size();
+        for (std::int32_t rank : part.shown.ranks) of_rank[rank] += part.area.size();
       }
       CHECK(parts == Approx(all).epsilon(1e-3));
       for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
@@ -138,11 +138,11 @@ TEST_CASE("tips name the holders of every part") {
       const Layout& layout =
           side == std::string("before") ? request.source() : request.destination();
       for (const DrawnTile& part : parts_of(picture_of(request), side)) {
-        CAPTURE(request.text(), side, text(part.told.box));
-        CHECK(holders(layout, part.told.box.lo) == part.told.ranks);
-        DimVector last = part.told.box.hi;
+        CAPTURE(request.text(), side, text(part.shown.box));
+        CHECK(holders(layout, part.shown.box.lo) == part.shown.ranks);
+        DimVector last = part.shown.box.hi;
         for (int d = 0; d < last.size(); ++d) --last[d];
-        CHECK(holders(layout, last) == part.told.ranks);
+        CHECK(holders(layout, last) == part.shown.ranks);
       }
     }
 }
@@ -165,8 +165,8 @@ TEST_CASE("one colour is the data of the same holders, before, or after what was
     std::map<std::set<std::int32_t>, std::string> colour_of;
     for (const char* side : {"before", "after"})
       for (const DrawnTile& part : parts_of(picture, side)) {
-        auto held = holders(key, part.told.box.lo);
-        CAPTURE(request.text(), side, text(part.told.box), part.colour);
+        auto held = holders(key, part.shown.box.lo);
+        CAPTURE(request.text(), side, text(part.shown.box), part.colour);
         CHECK(holders_of.emplace(part.colour, held).first->second == held);
         CHECK(colour_of.emplace(held, part.colour).first->second == part.colour);
       }
@@ -182,7 +182,7 @@ TEST_CASE("what was whole before has the colours of the shards after") {
       std::vector<DrawnTile> parts = parts_of(picture, side);
       CHECK(parts.size() == 8);
       for (const DrawnTile& part : parts) {
-        auto held = holders(request.destination(), part.told.box.lo);
+        auto held = holders(request.destination(), part.shown.box.lo);
         CHECK(holders_of.emplace(part.colour, held).first->second == held);
       }
     }

@@ -88,10 +88,10 @@ TEST_CASE("the swap is found, with what it gains") {
   CHECK(best.reordered->swaps.empty());
   CHECK(best.reordered->time_ps == best.time_ps);
   // Who does not search is told the pair all the same.
-  ReplayReport told = replayed(stages(true), false);
-  REQUIRE(told.reordered);
-  CHECK_FALSE(told.searched);
-  CHECK(told.reordered->delayed[0].gain_ps == 12 * kUs);
+  ReplayReport shown = replayed(stages(true), false);
+  REQUIRE(shown.reordered);
+  CHECK_FALSE(shown.searched);
+  CHECK(shown.reordered->delayed[0].gain_ps == 12 * kUs);
 }
 
 TEST_CASE("what depends on the other is never put before it") {

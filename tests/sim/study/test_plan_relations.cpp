@@ -79,7 +79,7 @@ struct Clock {
 using enum TransportKind;
 
 // `other` says the same as `move` by these clocks.
-void require_alike(const DrawnMove& move, const DrawnMove& other, const Prng& prng,
+void require_equal(const DrawnMove& move, const DrawnMove& other, const Prng& prng,
                    std::initializer_list<Clock> clocks) {
   INFO("against " << other.text());
   for (const Clock& clock : clocks) {
@@ -111,7 +111,7 @@ void require_no_less(const DrawnMove& move, const DrawnMove& other, const Prng& 
 TEST_CASE("relations: devices of alike nodes and alike devices may change names") {
   CHECK(each_move([](const DrawnMove& move, Prng& prng) {
           DrawnMove other = renumbered(move, prng);
-          require_alike(move, other, prng,
+          require_equal(move, other, prng,
                         {{"rule", Ideal},
                          {"graph", Ideal},
                          {"p2p", Ideal},
@@ -154,7 +154,7 @@ TEST_CASE("relations: the axes of a mesh may be told in any order") {
   CHECK(each_move([](const DrawnMove& move, Prng& prng) {
           DrawnMove other = with_axes_turned(move, prng);
           // Of several senders of one class within a node the first is taken.
-          require_alike(move, other, prng,
+          require_equal(move, other, prng,
                         {{"p2p", Ideal, 130}, {"hybrid", Ideal, 130}, {"auto", Ideal, 100}});
           CHECK(bound_ps(move) == bound_ps(other));
           CHECK(p2p_bytes(move).received_total == p2p_bytes(other).received_total);
@@ -165,7 +165,7 @@ TEST_CASE("relations: the axes of a mesh may be told in any order") {
 TEST_CASE("relations: an axis of one rank and a dim of one element change nothing") {
   CHECK(
       each_move([](const DrawnMove& move, Prng& prng) {
-        require_alike(move, with_another_axis(move, prng), prng,
+        require_equal(move, with_another_axis(move, prng), prng,
                       {{"rule", Ideal},
                        {"graph", Ideal},
                        {"p2p", Ideal},
@@ -173,7 +173,7 @@ TEST_CASE("relations: an axis of one rank and a dim of one element change nothin
                        {"packed", Ideal},
                        {"p2p", CopyEngine}});
         // PyTorch's min-cost planner breaks ties by dim.
-        require_alike(
+        require_equal(
             move, with_another_dim(move, prng), prng,
             {{"rule", Ideal}, {"p2p", Ideal}, {"hybrid", Ideal}, {"packed", Ideal}, {"p2p", Nccl}});
         return true;
@@ -183,7 +183,7 @@ TEST_CASE("relations: an axis of one rank and a dim of one element change nothin
 TEST_CASE("relations: the dims of a tensor may be told in any order") {
   CHECK(each_move([](const DrawnMove& move, Prng& prng) {
           DrawnMove other = with_dims_turned(move, prng);
-          require_alike(move, other, prng,
+          require_equal(move, other, prng,
                         {{"rule", Ideal},
                          {"p2p", Ideal},
                          {"hybrid", Ideal},

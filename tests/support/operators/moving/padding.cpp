@@ -27,13 +27,13 @@ ArrayResults constant_pad_nd(const LocalCall& call) {
   DimVector at(rank, 0);
   for (int i = 0; 2 * i < static_cast<int>(pad.size()); ++i) {
     int d = rank - 1 - i;
-    std::int64_t before = pad[to_index(2 * i)], behind = pad[to_index(2 * i + 1)];
+    std::int64_t before = pad[to_index(2 * i)], after = pad[to_index(2 * i + 1)];
     std::int64_t cut = std::max<std::int64_t>(-before, 0);
-    std::int64_t rest = kept.shape[d] - cut - std::max<std::int64_t>(-behind, 0);
+    std::int64_t rest = kept.shape[d] - cut - std::max<std::int64_t>(-after, 0);
     call.expect(rest >= 0, "expected that no more is cut than there is");
     if (rest != kept.shape[d]) kept = narrowed(kept, d, cut, rest);
     at[d] = std::max<std::int64_t>(before, 0);
-    shape[d] = rest + at[d] + std::max<std::int64_t>(behind, 0);
+    shape[d] = rest + at[d] + std::max<std::int64_t>(after, 0);
   }
   Array out = Array::zeros(in.dtype, shape);
   double value = call.number("value", 0);

@@ -51,7 +51,7 @@ ArrayResults flatten(const LocalCall& call) {
   const Array& in = call.tensor(0);
   int first = call.dim("start_dim", 0, in.shape.size()),
       last = call.dim("end_dim", -1, in.shape.size());
-  call.expect(first <= last, "expected a start_dim not behind the end_dim");
+  call.expect(first <= last, "expected a start_dim no greater than the end_dim");
   if (in.shape.size() == 0) return results(reshaped(in, {1}));
   Shape shape;
   for (int d = 0; d < in.shape.size(); ++d) {

@@ -37,14 +37,14 @@ TEST_CASE("what PyTorch gets wrong is told in the table, below the call and in J
     REQUIRE(faults.size() == 1);
     CHECK(faults[0].op == "linalg_vector_norm");
     CHECK(faults[0].lines == std::vector<std::int64_t>{3, 4});
-    const std::string said(faults[0].what);
-    CHECK_THAT(said, Contains("PyTorch 2.15 is silently wrong here"));
+    const std::string fault(faults[0].what);
+    CHECK_THAT(fault, Contains("PyTorch 2.15 is silently wrong here"));
     CHECK_THAT(dispatch_tables(report, false, 400),
-               Contains("lines 3, 4  linalg_vector_norm  " + said));
-    CHECK_THAT(dispatch_tables(report, true, 400), Contains("\n    " + said + "\n"));
+               Contains("lines 3, 4  linalg_vector_norm  " + fault));
+    CHECK_THAT(dispatch_tables(report, true, 400), Contains("\n    " + fault + "\n"));
     Json out;
     add_dispatch(report, out);
-    CHECK(out["calls"][0]["corrected"] == said);
+    CHECK(out["calls"][0]["corrected"] == fault);
     CHECK(out["calls"][2]["corrected"].is_null());
   }
 }

@@ -83,10 +83,10 @@ TEST_CASE("slots that say only their class: the GPU from the user or from its de
   CHECK(read.doubts.empty());
   CHECK(doubts_about(machine, "m").empty());
 
-  TopologyDescription told =
+  TopologyDescription given =
       read_topology(cloud("", " vendor=\"0x10de\" device=\"0x20b2\""), "m").description;
-  CHECK(told.machine.compute_capability == 80);
-  CHECK(port(told, "nvlink") == 300'000'000'000);
+  CHECK(given.machine.compute_capability == 80);
+  CHECK(port(given, "nvlink") == 300'000'000'000);
   TopologyDescription alone = read_topology(cloud(""), "m", users_gpu("a10g")).description;
   CHECK(alone.machine.compute_capability == 86);
   CHECK(port(alone, "nvlink") == 0);

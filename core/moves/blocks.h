@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/moves/linked_runs.h"
-#include "core/moves/overlap.h"
+#include "core/moves/located.h"
 
 namespace reshard {
 

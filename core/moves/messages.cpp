@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/moves/messages.h"
 
+#include <algorithm>
+
 #include "core/base/errors.h"
 #include "core/base/grouped.h"
 
@@ -16,6 +18,19 @@ void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box
   if (boxes.size() > kMaxMoves - fill.parts.size())
     throw InputError("expected at most 2^24 boxes of zeros, found more (use fewer ranks or runs)");
   for (const Box& box : boxes) fill.parts.push_back({slot, buffer, box});
+}
+
+void sort_parts(ReduceStep& step) {
+  std::stable_sort(step.parts.begin(), step.parts.end(),
+                   [](const auto& a, const auto& b) { return a.slot < b.slot; });
+  std::vector<ReduceStep::Operand> operands;
+  operands.reserve(step.operands.size());
+  for (ReduceStep::SlotFold& part : step.parts) {
+    auto first = step.operands.begin() + part.first_operand;
+    part.first_operand = static_cast<std::uint32_t>(operands.size());
+    operands.insert(operands.end(), first, first + part.operand_count);
+  }
+  step.operands = std::move(operands);
 }
 
 ExchangeStep MessageSorter::take() {

@@ -13,6 +13,9 @@ void check_size(const MoveList& moves);
 // Appends the boxes as parts of `slot`; throws as above.
 void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box>& boxes);
 
+// Sorts the parts by slot, and the operands in their order.
+void sort_parts(ReduceStep& step);
+
 class MessageSorter {
  public:
   MessageSorter(int dims, std::size_t slots) : slots_(slots), moves_(dims) {}

@@ -306,24 +306,24 @@ Orbits orbits_of(const Symmetry& symmetry, std::size_t commodities) {
 std::vector<Granule> granules_of(const Commodities& commodities, const Orbits& orbits,
                                  const PackingOptions& options, Packing& out) {
   Int128 total = 0;
-  for (std::size_t i = 0; i < commodities.list.size(); ++i)
-    if (orbits.first[i]) total += ceil_div(commodities.list[i].bytes, orbits.stabilizer[i]);
-  out.granules.assign(commodities.list.size(), 0);
+  for (std::size_t i = 0; i < commodities.list().size(); ++i)
+    if (orbits.first[i]) total += ceil_div(commodities.list()[i].bytes, orbits.stabilizer[i]);
+  out.granules.assign(commodities.list().size(), 0);
   std::int32_t most = 0;
-  for (std::size_t i = 0; i < commodities.list.size(); ++i) {
+  for (std::size_t i = 0; i < commodities.list().size(); ++i) {
     if (!orbits.first[i]) continue;
-    Int128 share = ceil_div(commodities.list[i].bytes, orbits.stabilizer[i]);
+    Int128 share = ceil_div(commodities.list()[i].bytes, orbits.stabilizer[i]);
     out.granules[i] =
         static_cast<std::int32_t>(std::max<Int128>(1, ceil_div(share * options.granules, total)));
     most = std::max(most, out.granules[i]);
   }
   std::vector<Granule> granules;
   for (std::int32_t n = 0; n < most; ++n)
-    for (std::size_t i = 0; i < commodities.list.size(); ++i)
+    for (std::size_t i = 0; i < commodities.list().size(); ++i)
       if (n < out.granules[i])
         granules.push_back(
             {static_cast<std::int32_t>(i),
-             ceil_div(commodities.list[i].bytes, out.granules[i] * orbits.stabilizer[i]),
+             ceil_div(commodities.list()[i].bytes, out.granules[i] * orbits.stabilizer[i]),
              {}});
   return granules;
 }
@@ -349,7 +349,7 @@ std::vector<PackedTree> merged(std::vector<Granule> granules) {
 Packing pack(const Commodities& commodities, const RankRoutes& routes, const Symmetry& symmetry,
              const PackingOptions& options) {
   Packing out;
-  Orbits orbits = orbits_of(symmetry, commodities.list.size());
+  Orbits orbits = orbits_of(symmetry, commodities.list().size());
   std::vector<Granule> granules = granules_of(commodities, orbits, options, out), best;
   out.stabilizer = std::move(orbits.stabilizer);
   Loads loads(routes, symmetry.size(), options.target_ps);
@@ -359,7 +359,7 @@ Packing pack(const Commodities& commodities, const RankRoutes& routes, const Sym
     grower.set_latency(latency_permille);
     for (Granule& granule : granules) {
       if (again) grower.carry(granule.branches, granule.bytes, true);
-      granule.branches = grower.grow(commodities.list[to_index(granule.commodity)], granule.bytes);
+      granule.branches = grower.grow(commodities.list()[to_index(granule.commodity)], granule.bytes);
     }
   };
   auto keep = [&] {

@@ -18,9 +18,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/packing/commodity.h"
+#include "core/demand/commodities.h"
 #include "core/packing/rank_routes.h"
-#include "core/packing/symmetry.h"
+#include "core/demand/symmetry.h"
 
 namespace reshard {
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Turns packed trees into a plan's steps.
 //
-// Every item is cut along its longest dim, a slice for each tree, and every slice along its second
-// longest into chunks that follow each other through the tree. Data that a rank forwards but does
-// not need waits in a temporary; data that it needs is forwarded from its destination.
+// Every commodity is a string of items, of one tensor or many. It is cut into a slice for each tree,
+// and every slice into chunks that follow each other through the tree; where a cut falls into an
+// item, slices are cut along its longest dim and chunks along its second longest. Data that a rank
+// forwards but does not need waits in a temporary; data that it needs is forwarded from its
+// destination.
 //
 // Hops that start at holders over one kind of route form a stage, hops that continue from there
 // over another form the next, and so on. Hops to ranks that forward nothing form separate stages:
@@ -15,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "core/packing/packed_request.h"
 #include "core/packing/packing.h"
+#include "core/plan/plan.h"
 
 namespace reshard {
 
@@ -26,9 +28,9 @@ struct Chunking {
   bool waves = false;                    // for machines that run steps one after the other
 };
 
-// Adds the steps to crossing.plan, and gives `say` the reason for each.
-void emit_trees(Crossing& crossing, const PackedRequest& packed, const RankRoutes& routes,
-                const Packing& packing, const Chunking& chunking,
+// Adds the steps to a plan of the job's tensors, and gives `say` the reason for each.
+void emit_trees(Plan& plan, const Commodities& commodities, const Symmetry& symmetry,
+                const RankRoutes& routes, const Packing& packing, const Chunking& chunking,
                 const std::function<void(StepId, std::string)>& say);
 
 }  // namespace reshard

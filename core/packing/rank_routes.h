@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/base/grouped.h"
-#include "core/packing/symmetry.h"
+#include "core/demand/symmetry.h"
 #include "core/topology/topology.h"
 
 namespace reshard {

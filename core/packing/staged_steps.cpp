@@ -10,19 +10,6 @@ constexpr int kChunksInUse = 4;
 
 }  // namespace
 
-void sort_parts(ReduceStep& step) {
-  std::stable_sort(step.parts.begin(), step.parts.end(),
-                   [](const auto& a, const auto& b) { return a.slot < b.slot; });
-  std::vector<ReduceStep::Operand> operands;
-  operands.reserve(step.operands.size());
-  for (ReduceStep::SlotFold& part : step.parts) {
-    auto first = step.operands.begin() + part.first_operand;
-    part.first_operand = static_cast<std::uint32_t>(operands.size());
-    operands.insert(operands.end(), first, first + part.operand_count);
-  }
-  step.operands = std::move(operands);
-}
-
 std::int32_t StagedSteps::stage(const StageKey& key, int depth, bool paced) {
   auto [at, is_new] = numbers_.try_emplace(key, static_cast<std::int32_t>(stages_.size()));
   if (is_new) stages_.push_back({key, depth, paced});
@@ -47,10 +34,8 @@ StagedSteps::Cell& StagedSteps::cell(std::int32_t stage, std::int32_t chunk) {
   Cell*& out = known[to_index(chunk)];
   if (out != nullptr) return *out;
   auto [at, is_new] = cells_.try_emplace(
-      place(stage, chunk), Cell{stage, chunk, MessageSorter(plan_.dims(), plan_.slot_count()), {}});
+      place(stage, chunk), Cell{stage, chunk, MessageSorter(plan_.dims(), plan_.slot_count())});
   out = &at->second;
-  for (ReduceStep& fold : out->folds) fold.op = op_;
-  out->folds[1].divisor = divisor_;
   return *out;
 }
 
@@ -82,7 +67,7 @@ std::vector<StepId> StagedSteps::add_steps_of(Cell& cell) {
       after.insert(after.end(), at->second.ids.begin(), at->second.ids.end());
   std::sort(after.begin(), after.end());
   if (!cell.messages.empty()) cell.ids.push_back(plan_.add_step(cell.messages.take(), after));
-  for (ReduceStep& fold : cell.folds) {
+  for (auto& [key, fold] : cell.folds) {
     if (fold.parts.empty()) continue;
     sort_parts(fold);
     cell.ids.push_back(plan_.add_step(std::move(fold), after));

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "core/moves/messages.h"
@@ -42,9 +43,8 @@ class StagedSteps {
  public:
   static constexpr std::int32_t kNoStage = -1;
 
-  // Adds steps to `plan`. All folds have the operator, complete ones also the divisor.
-  StagedSteps(Plan& plan, const StageLayout& layout, ReduceOp op, std::int64_t divisor)
-      : plan_(plan), layout_(layout), op_(op), divisor_(divisor) {}
+  // Adds steps to `plan`.
+  StagedSteps(Plan& plan, const StageLayout& layout) : plan_(plan), layout_(layout) {}
 
   // The stage with this key. If it is new, it gets this depth and pace.
   std::int32_t stage(const StageKey& key, int depth, bool paced);
@@ -56,8 +56,13 @@ class StagedSteps {
   MessageSorter& messages(std::int32_t stage, std::int32_t chunk) {
     return cell(stage, chunk).messages;
   }
-  ReduceStep& fold(std::int32_t stage, std::int32_t chunk) {
-    return cell(stage, chunk).folds[stages_[to_index(stage)].key.last ? 1 : 0];
+  // Complete folds have the divisor, too.
+  ReduceStep& fold(std::int32_t stage, std::int32_t chunk, ReduceOp op, std::int64_t divisor) {
+    bool complete = stages_[to_index(stage)].key.last;
+    ReduceStep& step = cell(stage, chunk).folds[{complete, op, complete ? divisor : 1}];
+    step.op = op;
+    if (complete) step.divisor = divisor;
+    return step;
   }
 
   // Adds everything collected to the plan and calls said(id, key, chunk) for every step, with the
@@ -81,7 +86,7 @@ class StagedSteps {
   struct Cell {
     std::int32_t stage, chunk;
     MessageSorter messages;
-    ReduceStep folds[2];  // partial, complete
+    std::map<std::tuple<bool, ReduceOp, std::int64_t>, ReduceStep> folds = {};  // partial ones first
     std::set<StepKey> after = {};
     std::vector<StepId> ids = {};
   };
@@ -102,14 +107,9 @@ class StagedSteps {
 
   Plan& plan_;
   StageLayout layout_;
-  ReduceOp op_;
-  std::int64_t divisor_;
   std::map<StageKey, std::int32_t> numbers_;
   std::vector<Stage> stages_;
   std::map<StepKey, Cell> cells_;
 };
-
-// Sorts the parts by slot, and the operands in their order.
-void sort_parts(ReduceStep& step);
 
 }  // namespace reshard

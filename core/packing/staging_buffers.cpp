@@ -3,13 +3,14 @@
 
 namespace reshard {
 
-StagingBuffers::StagedBox StagingBuffers::take(Slot slot, std::int32_t stage, std::int32_t chunk,
-                                               int dim, const DimVector& extents) {
-  Form form{stage, chunk, dim};
+StagingBuffers::StagedBox StagingBuffers::take(TensorId tensor, Slot slot, std::int32_t stage,
+                                               std::int32_t chunk, int dim,
+                                               const DimVector& extents) {
+  Form form{static_cast<std::int64_t>(tensor), stage, chunk, dim};
   for (int d = 0; d < extents.size(); ++d)
     if (d != dim) form.push_back(extents[d]);
   auto [at, is_new] = buffers_.try_emplace(std::move(form), BufferId{});
-  if (is_new) at->second = plan_.add_temporary();
+  if (is_new) at->second = plan_.add_temporary(tensor);
   Buffer& buffer = plan_.buffer(at->second);
   StagedBox place{at->second, DimVector(extents.size())};
   Shape shape = extents;

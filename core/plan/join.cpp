@@ -12,22 +12,20 @@ namespace {
 
 class Joiner {
  public:
-  Joiner(const Plan& from, Plan& into, TensorId first_tensor) : from_(from), into_(into) {
-    for (Rank rank : from.ranks) slots_.push_back(into.slot_of(rank));
+  Joiner(const PlanOfTensors& part, Plan& into) : from_(*part.plan), into_(into) {
+    for (Rank rank : from_.ranks) slots_.push_back(into.slot_of(rank));
     first_step_ = static_cast<std::int32_t>(into.steps.size());
-    std::size_t ends = 2 * from.tensors.size();
-    for (std::size_t b = 0; b < from.buffers.size(); ++b) {
-      auto tensor = static_cast<std::int32_t>(first_tensor) +
-                    static_cast<std::int32_t>(from.buffers[b].tensor());
-      if (b < ends) {
-        buffers_.push_back(
-            BufferId{2 * static_cast<std::int32_t>(first_tensor) + static_cast<std::int32_t>(b)});
+    for (const Buffer& buffer : from_.buffers) {
+      TensorId tensor = part.tensors[to_index(buffer.tensor())];
+      if (buffer.role() != BufferRole::Temporary) {
+        bool source = buffer.role() == BufferRole::Source;
+        buffers_.push_back(source ? source_of(tensor) : destination_of(tensor));
         continue;
       }
-      buffers_.push_back(into.add_temporary(TensorId{tensor}));
+      buffers_.push_back(into.add_temporary(tensor));
       for (std::size_t s = 0; s < slots_.size(); ++s)
-        if (auto slot = static_cast<Slot>(s); from.buffers[b].exists(slot))
-          into.buffer(buffers_.back()).set_shape(slots_[s], shape(from.buffers[b].shape(slot)));
+        if (auto slot = static_cast<Slot>(s); buffer.exists(slot))
+          into.buffer(buffers_.back()).set_shape(slots_[s], shape(buffer.shape(slot)));
     }
   }
 
@@ -114,20 +112,26 @@ class Joiner {
 
 }  // namespace
 
+Plan join(std::vector<Request> tensors, std::span<const PlanOfTensors> parts, std::string planner) {
+  Plan out(std::move(tensors), std::move(planner));
+  for (const PlanOfTensors& part : parts) Joiner(part, out).run();
+  return out;
+}
+
 Plan join(const std::vector<Plan>& plans) {
   RESHARD_CHECK(!plans.empty(), "a join of no plans");
   std::vector<Request> requests;
-  for (const Plan& plan : plans)
-    requests.insert(requests.end(), plan.tensors.begin(), plan.tensors.end());
+  std::vector<PlanOfTensors> parts;
+  for (const Plan& plan : plans) {
+    PlanOfTensors& part = parts.emplace_back(PlanOfTensors{&plan, {}});
+    for (const Request& request : plan.tensors) {
+      part.tensors.push_back(id_of<TensorId>(requests.size()));
+      requests.push_back(request);
+    }
+  }
   bool same = std::all_of(plans.begin(), plans.end(),
                           [&](const Plan& plan) { return plan.planner == plans[0].planner; });
-  Plan out(std::move(requests), same ? plans[0].planner : "joined");
-  std::int32_t tensor = 0;
-  for (const Plan& plan : plans) {
-    Joiner(plan, out, TensorId{tensor}).run();
-    tensor += static_cast<std::int32_t>(plan.tensors.size());
-  }
-  return out;
+  return join(std::move(requests), parts, same ? plans[0].planner : "joined");
 }
 
 }  // namespace reshard

@@ -323,8 +323,15 @@ inline Shape plan_shape(const Shape& shape) {
   return plan_shape(shape, shape.size() == 0 ? 1 : shape.size());
 }
 
+// A plan as a part of one for more tensors: tensor t of the plan is tensors[t] there.
+struct PlanOfTensors {
+  const Plan* plan;
+  std::vector<TensorId> tensors;
+};
 // One plan for all the tensors of several plans, which stay independent: the steps of the first,
-// then those of the second and so on. At least one plan.
+// then those of the second and so on. Every tensor is in one of the parts.
+Plan join(std::vector<Request> tensors, std::span<const PlanOfTensors> parts, std::string planner);
+// The same with the tensors in the order of the plans. At least one plan.
 Plan join(const std::vector<Plan>& plans);
 
 // The boxes that a collective's group reads and writes on each of its members.

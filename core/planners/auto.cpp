@@ -42,7 +42,7 @@ struct Candidates {
   std::vector<Refusal> refusals;
 };
 
-Candidates candidates_of(const Request& request, const PlannerInput& input) {
+Candidates candidates_of(const Demand& demand, const PlannerInput& input) {
   Candidates out;
   out.made.reserve(planners().size());  // there are pointers to its elements
   const Plan* p2p = nullptr;
@@ -55,7 +55,7 @@ Candidates candidates_of(const Request& request, const PlannerInput& input) {
     own.found = &found;
     own.p2p = p2p;
     try {
-      Plan plan = made_by(row, request, own);
+      Plan plan = made_by(row, demand, own);
       auto like = std::find_if(out.made.begin(), out.made.end(), [&](const ConsideredPlan& other) {
         return other.plan.steps == plan.steps && other.plan.buffers == plan.buffers;
       });
@@ -159,10 +159,10 @@ void explain(const Candidates& candidates, const ConsideredPlan& best, Explanati
 
 }  // namespace
 
-Plan plan_auto(const Request& request, const PlannerInput& input) {
+Plan plan_auto(const Demand& demand, const PlannerInput& input) {
   RESHARD_CHECK(input.plan_time != nullptr && input.topology != nullptr,
                 "auto needs a topology and a way to time plans on it");
-  Candidates found = candidates_of(request, input);
+  Candidates found = candidates_of(demand, input);
   std::vector<ConsideredPlan>& candidates = found.made;
   find_out_all(candidates, input);
   ConsideredPlan* best = nullptr;

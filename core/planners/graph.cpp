@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/planners/each_tensor.h"
 #include "core/planners/emit.h"
 #include "core/torch/merge.h"
 #include "core/torch/placement_state.h"
@@ -111,9 +112,7 @@ std::vector<Transition> transitions_of(const Request& request, const Steps& all,
   return out;
 }
 
-}  // namespace
-
-Plan plan_graph(const Request& request, const PlannerInput& input) {
+Plan plan_one(const Request& request, const PlannerInput& input) {
   RESHARD_CHECK(input.topology != nullptr, "graph needs to know how many devices a host has");
   if (!request.same_mesh())
     throw InputError(
@@ -123,6 +122,12 @@ Plan plan_graph(const Request& request, const PlannerInput& input) {
   Steps steps = least_steps(request, input.topology->node().devices, input.explanation);
   return emit_plan(request, "graph", transitions_of(request, steps, input.explanation != nullptr),
                    input.explanation);
+}
+
+}  // namespace
+
+Plan plan_graph(const Demand& demand, const PlannerInput& input) {
+  return plan_each(demand, input, "graph", plan_one);
 }
 
 }  // namespace reshard

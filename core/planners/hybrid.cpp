@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/planners/each_tensor.h"
 #include "core/planners/one_collective.h"
 
 namespace reshard {
+namespace {
 
-Plan plan_hybrid(const Request& request, const PlannerInput& input) {
+Plan plan_one(const Request& request, const PlannerInput& input) {
   if (!request.same_mesh())
     throw InputError(fmt::format(
         "expected one mesh on both sides, found {} (p2p plans between meshes)", request.text()));
@@ -20,6 +22,12 @@ Plan plan_hybrid(const Request& request, const PlannerInput& input) {
   Plan plan = input.p2p != nullptr ? *input.p2p : plan_p2p(request, input);
   plan.planner = "hybrid";
   return plan;
+}
+
+}  // namespace
+
+Plan plan_hybrid(const Demand& demand, const PlannerInput& input) {
+  return plan_each(demand, input, "hybrid", plan_one);
 }
 
 }  // namespace reshard

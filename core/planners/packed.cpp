@@ -16,6 +16,7 @@
 
 #include "core/base/units.h"
 #include "core/bounds/bounds.h"
+#include "core/moves/zeros.h"
 #include "core/packing/pipelined_trees.h"
 #include "core/planners/planner.h"
 #include "core/traffic/accounting.h"
@@ -45,17 +46,21 @@ constexpr Aim kUsual{200}, kFewestLatencies{10'000'000};
 constexpr Aim kOtherDepths[] = {{200, 1, 3}, {1000}, {50}},
               kSmall[] = {{1000, 3}, {3000, 3}, {200, 2}, kFewestLatencies};
 
-// The number of items, capped at kMaxItems + 1.
-std::int64_t item_count(const Crossing& crossing) {
-  std::int64_t count = 1;
-  for (const DimOverlap& overlap : crossing.overlaps) {
-    std::int64_t here = 0;
-    for (std::int64_t piece = 0; piece < overlap.destination_pieces(); ++piece)
-      here += static_cast<std::int64_t>(overlap.of(piece, 0).size());
-    if (here * count > kMaxItems) return kMaxItems + 1;
-    count *= here;
+// The number of items of all kinds, capped at kMaxItems + 1.
+std::int64_t item_count(const Demand& demand) {
+  std::int64_t all = 0;
+  for (const TensorKind& kind : demand.kinds()) {
+    std::int64_t count = 1;
+    for (const DimOverlap& overlap : kind.overlaps) {
+      std::int64_t here = 0;
+      for (std::int64_t piece = 0; piece < overlap.destination_pieces(); ++piece)
+        here += static_cast<std::int64_t>(overlap.of(piece, 0).size());
+      if (here * count > kMaxItems) return kMaxItems + 1;
+      count *= here;
+    }
+    all += count;
   }
-  return count;
+  return std::min(all, kMaxItems + 1);
 }
 
 // Enough granules that none keeps the narrowest resource class busy for more than 1/32 of the
@@ -64,7 +69,7 @@ std::int32_t granules_for(const Commodities& commodities, const RankRoutes& rout
                           std::int64_t symmetries, std::int64_t target_ps) {
   constexpr Int128 kMaxGranules = 512, kShare = 32, kMaxHops = 1 << 18;
   Int128 bytes = 0, narrowest = 0, needers = 0;
-  for (const Commodity& commodity : commodities.list) {
+  for (const Commodity& commodity : commodities.list()) {
     bytes += commodity.bytes;
     needers += static_cast<std::int64_t>(commodity.needers.size());
   }
@@ -72,7 +77,7 @@ std::int32_t granules_for(const Commodities& commodities, const RankRoutes& rout
     Int128 rate = Int128{resource_class.bytes_per_s} * resource_class.resources;
     narrowest = narrowest == 0 ? rate : std::min(narrowest, rate);
   }
-  auto count = static_cast<std::int64_t>(commodities.list.size());
+  auto count = static_cast<std::int64_t>(commodities.list().size());
   Int128 carried = std::max<Int128>(1, narrowest * target_ps / kPsPerSecond);
   Int128 wanted = bytes / carried * kShare + bytes % carried * kShare / carried,
          most = std::min(kMaxGranules, kMaxHops * count / needers / symmetries);
@@ -94,21 +99,20 @@ Chunking chunks_of(std::int32_t count) {
 
 class PackedPlanner {
  public:
-  // Uses only what the crossing knows of the request; each plan gets its own copy.
-  PackedPlanner(const Crossing& crossing, const PlannerInput& input)
-      : request_(crossing.request),
+  PackedPlanner(const Demand& demand, const PlannerInput& input)
+      : demand_(demand),
         input_(input),
-        crossing_(crossing),
-        packed_(crossing_, *input.topology),
-        routes_(*input.topology, packed_.ranks, packed_.symmetry),
+        commodities_(demand),
+        symmetry_(commodities_, *input.topology),
+        routes_(*input.topology, commodities_.ranks(), symmetry_),
         bound_ps_(std::max<std::int64_t>(
-            1, bound_of(request_, *input.topology, Switches::Forward).time_ps())) {
+            1, bound_of(demand.requests(), *input.topology, Switches::Forward).time_ps())) {
     for (const RankRoutes::Trunk& trunk : routes_.trunks())
       latency_ps_ = std::max(latency_ps_, trunk.latency_ps);
   }
 
   Plan best() {
-    if (packed_.items.empty()) {
+    if (commodities_.list().empty()) {
       offer({}, 1);
       return taken();
     }
@@ -146,12 +150,12 @@ class PackedPlanner {
     options.shallower_rounds = aim.shallower_rounds;
     if (is_large()) options.rounds = 1;
     options.granules =
-        granules_for(packed_.commodities, routes_, packed_.symmetry.size(), bound_ps_);
-    return pack(packed_.commodities, routes_, packed_.symmetry, options);
+        granules_for(commodities_, routes_, symmetry_.size(), bound_ps_);
+    return pack(commodities_, routes_, symmetry_, options);
   }
 
   // Whether making more than one plan would take too long.
-  bool is_large() const { return request_.ranks().size() > 256; }
+  bool is_large() const { return demand_.ranks().size() > 256; }
 
   // Limits the chunks of all hops of all trees to 2^21 moves.
   std::int32_t most_chunks(const Packing& packing) const {
@@ -161,7 +165,7 @@ class PackedPlanner {
       for (const Branch& branch : tree.branches)
         hops += static_cast<std::int64_t>(branch.in.size() + branch.out.size());
     return static_cast<std::int32_t>(
-        std::clamp<std::int64_t>(kMoves / (hops * packed_.symmetry.size()), 1, kMaxChunks));
+        std::clamp<std::int64_t>(kMoves / (hops * symmetry_.size()), 1, kMaxChunks));
   }
 
   // If steps run one after the other, a chunk costs a launch, and only plan_time knows how much
@@ -176,18 +180,18 @@ class PackedPlanner {
   // Makes the plan and keeps it if it is the best so far; returns whether it is.
   bool offer(const Packing& packing, std::int32_t chunks) {
     chunks = std::min(chunks, most_chunks(packing));
-    Crossing crossing = crossing_;
+    Plan plan({demand_.requests().begin(), demand_.requests().end()}, "packed");
     Explanation explanation;
     auto say = [&](StepId id, std::string why) {
       if (input_.explanation != nullptr) explanation.add(id, std::move(why));
     };
-    if (FillStep zeros = crossing.zeros(); !zeros.parts.empty())
-      say(crossing.plan.add_step(std::move(zeros), {}),
+    if (FillStep zeros = zeros_of(demand_); !zeros.parts.empty())
+      say(plan.add_step(std::move(zeros), {}),
           "S -> P(sum): zeros for elements that other ranks hold");
     Chunking chunking = chunks_of(chunks);
     chunking.waves = input_.steps_in_turn;
-    emit_trees(crossing, packed_, routes_, packing, chunking, say);
-    return offer({std::move(crossing.plan),
+    emit_trees(plan, commodities_, symmetry_, routes_, packing, chunking, say);
+    return offer({std::move(plan),
                   std::move(explanation),
                   {},
                   {},
@@ -249,7 +253,7 @@ class PackedPlanner {
     Explanation explanation;
     PlannerInput own = input_;
     own.explanation = input_.explanation != nullptr ? &explanation : nullptr;
-    Plan plan = plan_p2p(request_, own);
+    Plan plan = plan_p2p(demand_, own);
     plan.planner = "packed";
     offer({std::move(plan), std::move(explanation), {}, {}, true, kDirect, 0, 0, -1});
   }
@@ -294,17 +298,17 @@ class PackedPlanner {
           "packed: {} is the bottleneck, busy for {}; {} trees with {} symmetric images each share "
           "the links, in {} chunk{}",
           routes_.classes()[to_index(best_->busiest)].name, duration_text(best_->packed_ps),
-          best_->trees, packed_.symmetry.size(), best_->chunks, best_->chunks == 1 ? "" : "s"));
+          best_->trees, symmetry_.size(), best_->chunks, best_->chunks == 1 ? "" : "s"));
     if (best_->chunks == kDirect)
       input_.explanation->add("packed: nothing is faster than the exchange of p2p");
     for (const Explanation::Line& line : best_->explanation.lines())
       if (line.step) input_.explanation->add(*line.step, line.why);
   }
 
-  const Request& request_;
+  const Demand& demand_;
   const PlannerInput& input_;
-  const Crossing& crossing_;
-  PackedRequest packed_;
+  Commodities commodities_;
+  Symmetry symmetry_;
   RankRoutes routes_;
   std::int64_t bound_ps_, latency_ps_ = 1;
   std::optional<Variant> best_;
@@ -312,16 +316,14 @@ class PackedPlanner {
 
 }  // namespace
 
-Plan plan_packed(const Request& request, const PlannerInput& input) {
-  Crossing crossing(request, "packed");
-  bool folds = request.fold().fold_count > 1;
-  if (item_count(crossing) > kMaxItems ||
-      (folds && crossing.plan.slot_count() > kMaxFoldingRanks)) {
-    Plan plan = input.p2p != nullptr ? *input.p2p : plan_p2p(request, input);
+Plan plan_packed(const Demand& demand, const PlannerInput& input) {
+  if (item_count(demand) > kMaxItems ||
+      (demand.folds() && demand.ranks().size() > kMaxFoldingRanks)) {
+    Plan plan = input.p2p != nullptr ? *input.p2p : plan_p2p(demand, input);
     plan.planner = "packed";
     return plan;
   }
-  return PackedPlanner(crossing, input).best();
+  return PackedPlanner(demand, input).best();
 }
 
 }  // namespace reshard

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/demand/demand.h"
 #include "core/plan/executor.h"
 #include "core/plan/plan.h"
 #include "core/topology/topology.h"
@@ -69,7 +70,7 @@ struct PlanFindings {
   std::optional<PlanTiming> timing;
 };
 
-// What a planner can use in addition to the request.
+// What a planner can use in addition to the demand.
 struct PlannerInput {
   const Topology* topology = nullptr;              // never null when a planner runs
   std::optional<std::int64_t> memory_limit_bytes;  // per rank, of PlanBytes::peak_max
@@ -85,7 +86,7 @@ struct PlannerInput {
 struct PlannerRow {
   std::string_view name;
   std::string_view purpose;  // one line for --help and `doctor`
-  Plan (*make)(const Request& request, const PlannerInput& input);
+  Plan (*make)(const Demand& demand, const PlannerInput& input);
   bool weighs_others = false;  // takes a plan of another planner, by plan_time
 };
 
@@ -95,21 +96,21 @@ std::span<const PlannerRow> planners();
 const PlannerRow& find_planner(std::string_view name, std::string_view field = "planner");
 
 // Makes the planner's plan. Its InputErrors name the planner.
-Plan made_by(const PlannerRow& planner, const Request& request, const PlannerInput& input);
+Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput& input);
 
 // Makes a plan and checks the memory limit (InputError with the peak that the plan needs). Does not
 // prove the plan.
-Plan make_plan(const PlannerRow& planner, const Request& request, const PlannerInput& input);
+Plan make_plan(const PlannerRow& planner, const Demand& demand, const PlannerInput& input);
 
 // Throws InputError if `peak_bytes` is above the limit; `who` needs the memory.
 void require_memory(std::string_view who, std::int64_t peak_bytes, std::int64_t limit_bytes);
 
 // The strategies, one file each.
-Plan plan_rule(const Request& request, const PlannerInput& input);    // rule.cpp
-Plan plan_graph(const Request& request, const PlannerInput& input);   // graph.cpp
-Plan plan_p2p(const Request& request, const PlannerInput& input);     // p2p.cpp
-Plan plan_hybrid(const Request& request, const PlannerInput& input);  // hybrid.cpp
-Plan plan_packed(const Request& request, const PlannerInput& input);  // packed.cpp
-Plan plan_auto(const Request& request, const PlannerInput& input);    // auto.cpp
+Plan plan_rule(const Demand& demand, const PlannerInput& input);    // rule.cpp
+Plan plan_graph(const Demand& demand, const PlannerInput& input);   // graph.cpp
+Plan plan_p2p(const Demand& demand, const PlannerInput& input);     // p2p.cpp
+Plan plan_hybrid(const Demand& demand, const PlannerInput& input);  // hybrid.cpp
+Plan plan_packed(const Demand& demand, const PlannerInput& input);  // packed.cpp
+Plan plan_auto(const Demand& demand, const PlannerInput& input);    // auto.cpp
 
 }  // namespace reshard

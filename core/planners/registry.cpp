@@ -45,19 +45,19 @@ void require_memory(std::string_view who, std::int64_t peak_bytes, std::int64_t 
                     peak_bytes, who, limit_bytes));
 }
 
-Plan made_by(const PlannerRow& planner, const Request& request, const PlannerInput& input) {
+Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput& input) {
   try {
-    return planner.make(request, input);
+    return planner.make(demand, input);
   } catch (const InputError& error) {
     throw error.in(fmt::format("planner {}", planner.name));
   }
 }
 
-Plan make_plan(const PlannerRow& planner, const Request& request, const PlannerInput& input) {
+Plan make_plan(const PlannerRow& planner, const Demand& demand, const PlannerInput& input) {
   PlanFindings own;
   PlannerInput to = input;
   if (to.found == nullptr) to.found = &own;
-  Plan plan = made_by(planner, request, to);
+  Plan plan = made_by(planner, demand, to);
   if (!input.memory_limit_bytes) return plan;
   if (!to.found->bytes) to.found->bytes = count_bytes(plan);
   require_memory(fmt::format("planner {}", planner.name), to.found->bytes->peak_max,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/planners/each_tensor.h"
 #include "core/planners/emit.h"
 #include "core/torch/placement_state.h"
 #include "core/torch/redistribution.h"
@@ -27,9 +28,7 @@ std::string reason(const TorchStep& step, const Request& request) {
              int{wanted.dim}, text(wanted));
 }
 
-}  // namespace
-
-Plan plan_rule(const Request& request, const PlannerInput& input) {
+Plan plan_one(const Request& request, const PlannerInput& input) {
   if (!request.same_mesh())
     throw InputError(
         fmt::format("expected one mesh on both sides, as in PyTorch, found {} (p2p "
@@ -48,6 +47,12 @@ Plan plan_rule(const Request& request, const PlannerInput& input) {
          input.explanation != nullptr ? reason(step, request) : std::string()});
   }
   return emit_plan(request, "rule", transitions, input.explanation);
+}
+
+}  // namespace
+
+Plan plan_rule(const Demand& demand, const PlannerInput& input) {
+  return plan_each(demand, input, "rule", plan_one);
 }
 
 }  // namespace reshard

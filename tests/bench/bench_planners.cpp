@@ -29,7 +29,7 @@ void against(benchmark::State& state, double limit_s) {
                          benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-void plan(benchmark::State& state, Plan (*make)(const Request&, const PlannerInput&),
+void plan(benchmark::State& state, Plan (*make)(const Demand&, const PlannerInput&),
           const Request& request) {
   Topology topology = sim::default_topology(static_cast<std::int32_t>(request.ranks().size()));
   PlannerInput input;

@@ -25,7 +25,7 @@ Request request_of(int ranks, const char* from, const char* to, const char* shap
   return Request(parse_layout(shape, dtype, mesh, from), parse_layout(shape, dtype, mesh, to));
 }
 
-Plan planned(const Request& request, Plan (*planner)(const Request&, const PlannerInput&)) {
+Plan planned(const Request& request, Plan (*planner)(const Demand&, const PlannerInput&)) {
   Plan plan = planner(request, {});
   prove(plan);
   return plan;

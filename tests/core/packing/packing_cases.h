@@ -5,7 +5,8 @@
 #include <memory>
 #include <string_view>
 
-#include "core/packing/packed_request.h"
+#include "core/demand/commodities.h"
+#include "core/demand/symmetry.h"
 #include "core/packing/packing.h"
 #include "sim/machines/presets.h"
 #include "tests/core/planners/planner_cases.h"
@@ -26,12 +27,13 @@ struct PackingCase {
   PackingCase(Request request_in, std::string_view machine)
       : request(std::move(request_in)),
         topology(sim::find_topology(machine)),
-        crossing(request, "packed"),
-        packed(crossing, topology),
-        routes(topology, packed.ranks, packed.symmetry) {}
+        demand(request),
+        commodities(demand),
+        symmetry(commodities, topology),
+        routes(topology, commodities.ranks(), symmetry) {}
 
   Packing pack_with(const PackingOptions& options) const {
-    return pack(packed.commodities, routes, packed.symmetry, options);
+    return pack(commodities, routes, symmetry, options);
   }
   Packing pack_for(std::int64_t target_ps, std::int32_t granules = 64) const {
     PackingOptions options;
@@ -42,8 +44,9 @@ struct PackingCase {
 
   Request request;
   Topology topology;
-  Crossing crossing;
-  PackedRequest packed;
+  Demand demand;
+  Commodities commodities;
+  Symmetry symmetry;
   RankRoutes routes;
 };
 

@@ -55,7 +55,7 @@ std::set<Slot> reached(const Commodity& commodity, const Branch& branch) {
 void check_trees(const PackingCase& own, const Packing& packing) {
   std::map<std::int32_t, std::int64_t> granules;
   for (const PackedTree& tree : packing.trees) {
-    const Commodity& commodity = own.packed.commodities.list[to_index(tree.commodity)];
+    const Commodity& commodity = own.commodities.list()[to_index(tree.commodity)];
     granules[tree.commodity] += tree.granules;
     std::set<Slot> have;
     for (const Branch& branch : tree.branches) {
@@ -91,7 +91,7 @@ TEST_CASE("trees of drawn requests reach all needers with every addend once") {
     std::optional<Request> request = test::draw_request(prng);
     if (!request) continue;
     PackingCase own(*request, prng.one_in(2) ? "dgx-h100:8" : "rtx-pro-6000-8:8,nics=1");
-    if (own.packed.items.empty()) continue;
+    if (own.commodities.list().empty()) continue;
     INFO("draw " << draw << ": " << request->text());
     // With latencies that cost nothing, as much as classes, above all.
     PackingOptions options;
@@ -110,7 +110,7 @@ TEST_CASE("trees of drawn requests reach all needers with every addend once") {
 
 TEST_CASE("who is in the set is not reached again, however dear the way to it was") {
   PackingCase own(request_on("4", "4500000", "S(0)", "R"), "dgx-h100:1");
-  Loads loads(own.routes, own.packed.symmetry.size(), 10'000'000);
+  Loads loads(own.routes, own.symmetry.size(), 10'000'000);
   for (Direction direction : {Direction::Outwards, Direction::Inwards}) {
     PathSearch search(own.routes);
     search.add(0, 0);
@@ -156,7 +156,7 @@ TEST_CASE("what many need enters a node once, over all its NICs") {
 
 TEST_CASE("prices rise by e for a twentieth of the time aimed at, and fall again") {
   PackingCase own(request_on("4", "4500000", "S(0)", "R"), "dgx-h100:1");
-  Loads loads(own.routes, own.packed.symmetry.size(), 10'000'000);
+  Loads loads(own.routes, own.symmetry.size(), 10'000'000);
   Price empty = loads.price(0);
   // 4.5 MB is the target; a twentieth of it on each of the ranks.
   loads.carry(0, 4'500'000 / 20);

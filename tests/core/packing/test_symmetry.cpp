@@ -13,7 +13,7 @@ namespace {
 
 std::int64_t symmetries(std::string_view mesh, std::string_view shape, std::string_view from,
                         std::string_view to, std::string_view machine = "dgx-h100:2") {
-  return PackingCase(request_on(mesh, shape, from, to), machine).packed.symmetry.size();
+  return PackingCase(request_on(mesh, shape, from, to), machine).symmetry.size();
 }
 
 std::vector<Slot> images(const std::vector<Slot>& slots, const Symmetry::Generator& generator) {
@@ -30,8 +30,8 @@ std::vector<std::vector<Slot>> sorted(std::vector<std::vector<Slot>> lists) {
 }
 
 void check_generator(const PackingCase& own, const Symmetry::Generator& generator) {
-  const std::vector<Rank>& ranks = own.packed.ranks;
-  const Commodities& commodities = own.packed.commodities;
+  const std::vector<Rank>& ranks = own.commodities.ranks();
+  const Commodities& commodities = own.commodities;
   for (std::size_t a = 0; a < ranks.size(); ++a)
     for (std::size_t b = 0; b < ranks.size(); ++b) {
       Rank to_a = ranks[to_index(generator.slot[a])], to_b = ranks[to_index(generator.slot[b])];
@@ -41,9 +41,9 @@ void check_generator(const PackingCase& own, const Symmetry::Generator& generato
       CHECK((own.topology.node_of(ranks[a]) == own.topology.node_of(ranks[b])) ==
             (own.topology.node_of(to_a) == own.topology.node_of(to_b)));
     }
-  for (std::size_t i = 0; i < commodities.list.size(); ++i) {
-    const Commodity &one = commodities.list[i],
-                    &image = commodities.list[to_index(generator.commodity[i])];
+  for (std::size_t i = 0; i < commodities.list().size(); ++i) {
+    const Commodity &one = commodities.list()[i],
+                    &image = commodities.list()[to_index(generator.commodity[i])];
     CHECK(one.bytes == image.bytes);
     CHECK(images(one.needers, generator) == image.needers);
     std::vector<std::vector<Slot>> holders;
@@ -79,7 +79,7 @@ TEST_CASE("ranks of a node stay together, and classes of devices") {
   // Across meshes of 8 and 24: three nodes turn, beside the eight ranks of every node; 24 cut in
   // halves first would tear them apart.
   Request request = across("64,64", "8", "0-7", "S(0)", "24", "8-31", "R");
-  CHECK(PackingCase(request, "dgx-h100:4").packed.symmetry.size() == 8 * 8 * 3);
+  CHECK(PackingCase(request, "dgx-h100:4").symmetry.size() == 8 * 8 * 3);
   // Two GPUs share a switch and have a class of their own.
   CHECK(symmetries("8", "64,64", "S(0)", "R", "rtx-pro-6000-8") <
         symmetries("8", "64,64", "S(0)", "R", "dgx-h100:1"));
@@ -89,9 +89,9 @@ TEST_CASE("a large group is cut to those that keep every rank in its node") {
   Request request = across("64,64", "64", "0-63", "S(0)", "64", "64-127", "R");
   PackingCase own(request, "dgx-h100:16");
   // Of 64 x 64: eight by eight within nodes, then half of the nodes that hold.
-  CHECK(own.packed.symmetry.size() == 8 * 8 * 2);
+  CHECK(own.symmetry.size() == 8 * 8 * 2);
   int within = 0;
-  for (const Symmetry::Generator& generator : own.packed.symmetry.generators()) {
+  for (const Symmetry::Generator& generator : own.symmetry.generators()) {
     bool keeps = true;
     for (std::size_t slot = 0; slot < generator.slot.size(); ++slot)
       keeps = keeps && to_index(generator.slot[slot]) / 8 == slot / 8;
@@ -108,7 +108,7 @@ TEST_CASE("every generator of drawn requests is a symmetry") {
     if (!request) continue;
     PackingCase own(*request, prng.one_in(2) ? "dgx-h100:8" : "rtx-pro-6000-8:8");
     INFO("draw " << draw << ": " << request->text());
-    for (const Symmetry::Generator& generator : own.packed.symmetry.generators()) {
+    for (const Symmetry::Generator& generator : own.symmetry.generators()) {
       check_generator(own, generator);
       ++generators;
     }
@@ -119,7 +119,7 @@ TEST_CASE("every generator of drawn requests is a symmetry") {
 
 TEST_CASE("a walk sees every element once") {
   PackingCase own(request_on("4x4", "64,64", "S(0)S(0)", "RR"), "dgx-h100:2");
-  SymmetryWalk walk(own.packed.symmetry, 16, own.packed.items.size());
+  SymmetryWalk walk(own.symmetry, 16, own.commodities.list().size());
   std::vector<Slot> seen;
   do {
     seen.push_back(walk.slot(0));

@@ -15,7 +15,6 @@
 
 #include "core/base/digest.h"
 #include "core/base/errors.h"
-#include "core/packing/packed_request.h"
 #include "core/packing/packing.h"
 #include "core/packing/pipelined_trees.h"
 #include "core/planners/planner.h"
@@ -129,13 +128,15 @@ void add_plan(ShortDigest& part, const PlannerRow& planner, const Request& reque
 struct PackingParts {
   ShortDigest symmetry, roads, trees, steps;
 
-  void add(const Crossing& crossing, const Topology& topology, Prng& prng) {
-    PackedRequest packed(crossing, topology);
-    for (const Symmetry::Generator& generator : packed.symmetry.generators())
+  void add(const Request& request, const Topology& topology, Prng& prng) {
+    Demand demand(request);
+    Commodities commodities(demand);
+    Symmetry found_symmetry(commodities, topology);
+    for (const Symmetry::Generator& generator : found_symmetry.generators())
       symmetry.add("{} {} {}", fmt::join(generator.slot, " "), fmt::join(generator.commodity, " "),
                    generator.order);
-    if (packed.items.empty()) return;
-    RankRoutes found(topology, packed.ranks, packed.symmetry);
+    if (commodities.list().empty()) return;
+    RankRoutes found(topology, commodities.ranks(), found_symmetry);
     for (const RankRoutes::ResourceClass& of : found.classes())
       roads.add("{} {} {}", of.bytes_per_s, of.resources, of.name);
     for (const RankRoutes::Trunk& trunk : found.trunks())
@@ -146,7 +147,7 @@ struct PackingParts {
     options.granules = static_cast<std::int32_t>(prng.between(1, 40));
     options.rounds = static_cast<int>(prng.between(1, 3));
     options.shallower_rounds = static_cast<int>(prng.below(4));
-    Packing packing = pack(packed.commodities, found, packed.symmetry, options);
+    Packing packing = pack(commodities, found, found_symmetry, options);
     add(packing);
     Chunking chunking;
     chunking.weights.clear();
@@ -154,10 +155,10 @@ struct PackingParts {
       chunking.weights.push_back(static_cast<std::int32_t>(prng.between(1, 4)));
     chunking.window = static_cast<int>(prng.between(1, 3));
     chunking.waves = prng.one_in(3);
-    Crossing own = crossing;
-    emit_trees(own, packed, found, packing, chunking,
+    Plan plan(request, "drawn");
+    emit_trees(plan, commodities, found_symmetry, found, packing, chunking,
                [&](StepId id, const std::string& why) { steps.add("{} {}", to_index(id), why); });
-    steps.add("{}", to_text(own.plan));
+    steps.add("{}", to_text(plan));
   }
 
   void add(const Packing& packing) {
@@ -199,7 +200,7 @@ std::string line_of(std::uint64_t seed) {
       bool is_slow = planner.name == "packed" || planner.name == "auto";
       if (!is_slow || prng.one_in(8)) add_plan(parts[i], planner, *request, input);
     }
-    packings.add(Crossing(*request, "drawn"), topology, prng);
+    packings.add(*request, topology, prng);
   }
   std::string out = std::to_string(seed);
   for (const ShortDigest& part : parts) out += " " + part.text();

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "core/base/errors.h"
-#include "core/moves/overlap.h"
+#include "core/moves/located.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/traffic/accounting.h"

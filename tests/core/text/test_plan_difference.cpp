@@ -18,7 +18,7 @@ struct Asked {
 };
 
 std::string text_of(const Asked& asked,
-                    Plan (*planner)(const Request&, const PlannerInput&) = plan_p2p) {
+                    Plan (*planner)(const Demand&, const PlannerInput&) = plan_p2p) {
   std::vector<Rank> ranks;
   for (int i = 0; i < 4; ++i) ranks.push_back(Rank{asked.first_rank + i});
   auto mesh = std::make_shared<const Mesh>(std::vector<std::int32_t>{4}, ranks);

@@ -6,12 +6,13 @@
 //
 // The renumberings tried are translations of mesh coordinates. Every axis is written in digits, its
 // prime factors, most significant first, those that lead to other nodes before those within one;
-// each digit can be shifted (modulo its prime). A dim that is cut by some digits in the source and
-// by others in the destination ties them, from the outermost on: the pieces of both stay aligned
-// only if tied digits shift together. So the classes of tied digits give the generators; they
-// commute, and each is of prime order. Every generator is then tested against the commodities and
-// the machine, and dropped if it does not hold, as with uneven shapes: the result is always right
-// and sometimes small.
+// each digit can be shifted (modulo its prime). Digits of several meshes that shift the same ranks
+// in the same way are one digit. A dim that is cut by some digits in the source and by others in
+// the destination ties them, from the outermost on: the pieces of both stay aligned only if tied
+// digits shift together; digits that some tensor ties are tied for all. So the classes of tied
+// digits give the generators; they commute, and each is of prime order. Every generator is then
+// tested against the commodities and the machine, and dropped if it does not hold, as with uneven
+// shapes: the result is always right and sometimes small.
 //
 // A group of more than 2^13 copied hops per commodity is reduced to a subgroup by dropping
 // generators. Those that keep every rank on its node go last: they keep a node's NICs equally busy.
@@ -22,8 +23,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/layout/request.h"
-#include "core/packing/commodity.h"
+#include "core/demand/commodities.h"
 #include "core/topology/topology.h"
 
 namespace reshard {
@@ -38,9 +38,7 @@ class Symmetry {
 
   // Only the identity.
   Symmetry() = default;
-  // `ranks` by slot: the request's, each once.
-  Symmetry(const Request& request, const std::vector<Rank>& ranks, const Topology& topology,
-           const Commodities& commodities);
+  Symmetry(const Commodities& commodities, const Topology& topology);
 
   const std::vector<Generator>& generators() const { return generators_; }
   std::int64_t size() const;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/moves/items.h"
+#include "core/demand/items.h"
 
 namespace reshard {
 
-Items::Items(const Crossing& crossing) : crossing_(crossing) {
-  const Request& request = crossing.request;
+Items::Items(const TensorKind& kind) : kind_(kind) {
+  const Request& request = kind.request();
   const Mesh& mesh = request.destination().mesh();
-  for (std::int32_t replica : crossing.destination_cells.replica_offsets())
-    for (std::int32_t partial : crossing.destination_cells.addend_offsets()) {
+  for (std::int32_t replica : kind.destination_cells.replica_offsets())
+    for (std::int32_t partial : kind.destination_cells.addend_offsets()) {
       std::int64_t key = 0;
       MeshCoordinate coordinate = mesh.coordinate(replica + partial);
       for (const FoldMeaning::Axis& axis : request.fold().axes)
@@ -17,8 +17,8 @@ Items::Items(const Crossing& crossing) : crossing_(crossing) {
       if (to_index(key) >= needs_.size()) needs_.resize(to_index(key) + 1);
       Need& need = needs_[to_index(key)];
       if (need.offsets.empty()) need.addends = request.addends_wanted(replica + partial);
-      for (int d = 0; d < crossing.dims(); ++d)
-        need.shares[to_index(d)] = crossing.zero_axes.share_of(d, coordinate);
+      for (int d = 0; d < kind.dims(); ++d)
+        need.shares[to_index(d)] = kind.zero_axes.share_of(d, coordinate);
       need.offsets.push_back(replica + partial);
     }
 }

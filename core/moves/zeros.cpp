@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/moves/zeros.h"
+
+#include <algorithm>
+
+#include "core/moves/linked_runs.h"
+#include "core/moves/located.h"
+#include "core/moves/messages.h"
+
+namespace reshard {
+namespace {
+
+Box with_leading(const Box& box, int dims) {
+  Box out{DimVector(dims - box.dims(), 0), DimVector(dims - box.dims(), 1)};
+  for (int d = 0; d < box.dims(); ++d) {
+    out.lo.push_back(box.lo[d]);
+    out.hi.push_back(box.hi[d]);
+  }
+  return out;
+}
+
+// Of the rank at a position of the destination's mesh.
+std::vector<Box> zeros_at(const TensorKind& kind, std::int32_t position, int plan_dims) {
+  const Layout& layout = kind.request().destination();
+  MeshCoordinate coordinate = layout.mesh().coordinate(position);
+  LinkedRuns values(kind.dims());
+  for (int d = 0; d < kind.dims(); ++d)
+    each_shared(kind.zero_axes.runs(d, kind.zero_axes.share_of(d, coordinate)),
+                layout.runs(d, position),
+                [&](std::int64_t share_lo, std::int64_t own_lo, std::int64_t size) {
+                  values.add(d, share_lo, own_lo, size);
+                });
+  std::vector<Box> out;
+  values.push_rest(layout.local_shape(position), 0, out);
+  for (Box& box : out) box = with_leading(box, plan_dims);
+  return out;
+}
+
+}  // namespace
+
+FillStep zeros_of(const Demand& demand) {
+  FillStep out;
+  for (const TensorKind& kind : demand.kinds()) {
+    if (kind.zero_axes.none()) continue;
+    for (std::size_t position = 0; position < kind.destination_slot.size(); ++position) {
+      std::vector<Box> zeros = zeros_at(kind, static_cast<std::int32_t>(position), demand.dims());
+      for (TensorId tensor : kind.tensors)
+        add_fills(out, kind.destination_slot[position], destination_of(tensor), zeros);
+    }
+  }
+  std::stable_sort(out.parts.begin(), out.parts.end(),
+                   [](const auto& a, const auto& b) { return a.slot < b.slot; });
+  return out;
+}
+
+}  // namespace reshard

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The zeros of S -> P(sum).
+#pragma once
+
+#include "core/demand/demand.h"
+#include "core/plan/plan.h"
+
+namespace reshard {
+
+// The parts of every rank's destinations that S->P(sum) leaves zero, of all tensors. Throws
+// InputError beyond kMaxMoves.
+FillStep zeros_of(const Demand& demand);
+
+}  // namespace reshard

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "core/base/errors.h"
@@ -107,17 +108,27 @@ Bound bound_of(const Request& request, const Topology& topology, Switches use) {
   return bound_of(std::span(&request, 1), topology, use);
 }
 
-Bound bound_of(std::span<const Request> requests, const Topology& topology, Switches use) {
-  std::vector<Rank> job = requests.front().ranks();
-  for (const Request& request : requests.subspan(1)) {
-    std::vector<Rank> before = std::exchange(job, {});
-    std::set_union(before.begin(), before.end(), request.ranks().begin(), request.ranks().end(),
-                   std::back_inserter(job));
+RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets) {
+  // Equal requests are counted once.
+  std::map<Digest, std::pair<const Request*, std::int64_t>> kinds;
+  for (const Request& request : requests)
+    ++kinds.try_emplace(request.fingerprint(), &request, 0).first->second.second;
+  std::optional<RequestDemand> sum;
+  for (const auto& [fingerprint, kind] : kinds) {
+    RequestDemand demand = demand_of(*kind.first, sets);
+    std::int64_t times = kind.second;
+    if (!sum) {
+      sum = demand;
+      --times;
+    }
+    for (; times > 0; --times) add(*sum, demand);
   }
-  CutSets sets(topology, std::move(job), use);
-  RequestDemand sum = demand_of(requests.front(), sets);
-  for (const Request& request : requests.subspan(1)) add(sum, demand_of(request, sets));
-  return bound_of(sum, sets);
+  return *std::move(sum);
+}
+
+Bound bound_of(std::span<const Request> requests, const Topology& topology, Switches use) {
+  CutSets sets(topology, ranks_of(requests), use);
+  return bound_of(demand_of(requests, sets), sets);
 }
 
 }  // namespace reshard

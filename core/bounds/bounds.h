@@ -121,6 +121,8 @@ struct RequestDemand {
 // Demand of one request; its ranks must be among those of `sets`. Throws InputError if it would
 // take more than 2^33 steps of work.
 RequestDemand demand_of(const Request& request, const CutSets& sets);
+// Of several requests that are performed together.
+RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets);
 
 // Adds to `in_bytes` (per set of CutSets) what a plain transfer of `bytes` from one rank of the job
 // to another brings into each set.

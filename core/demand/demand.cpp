@@ -9,19 +9,6 @@
 namespace reshard {
 namespace {
 
-std::vector<Rank> ranks_of(std::span<const Request> requests) {
-  std::vector<Rank> out;
-  const std::vector<Rank>* before = nullptr;
-  for (const Request& request : requests) {
-    if (before != nullptr && *before == request.ranks()) continue;
-    before = &request.ranks();
-    out.insert(out.end(), before->begin(), before->end());
-  }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
-}
-
 Slot slot_in(const std::vector<Rank>& ranks, Rank rank) {
   auto at = std::lower_bound(ranks.begin(), ranks.end(), rank);
   RESHARD_CHECK(at != ranks.end() && *at == rank, "a rank that is not in the job");

@@ -222,8 +222,7 @@ class SymmetryTest {
   bool map(const Mesh& mesh, std::span<const Digit> digits, std::vector<Slot>& image) const {
     std::vector<Rank> to = images(mesh, digits);
     for (std::int32_t position = 0; position < mesh.size(); ++position)
-      if (!agree(image[to_index(slot_of(mesh.rank_at(position)))],
-                 slot_of(to[to_index(position)])))
+      if (!agree(image[to_index(slot_of(mesh.rank_at(position)))], slot_of(to[to_index(position)])))
         return false;
     return true;
   }
@@ -273,12 +272,15 @@ bool moves_commodities(const Symmetry::Generator& generator) {
   return false;
 }
 
-// The size of a group with which trees of one hop per needer have 2^13 hops on average.
+// The size of a group with which trees of one hop per needer have 2^13 hops on average, and those
+// of a job of many tensors 2^16 in total.
 std::int64_t useful_size(const Commodities& commodities) {
-  constexpr std::int64_t kHops = 1 << 13, kLeast = 64;
+  constexpr std::int64_t kHops = 1 << 13, kLeast = 64, kJobHops = 1 << 16;
   std::int64_t needers = 0;
   for (const Commodity& commodity : commodities.list())
     needers += static_cast<std::int64_t>(commodity.needers.size());
+  if (commodities.demand().requests().size() > 1)
+    return std::max<std::int64_t>(1, kJobHops / std::max<std::int64_t>(1, needers));
   return std::max(kLeast, kHops * static_cast<std::int64_t>(commodities.list().size()) /
                               std::max<std::int64_t>(1, needers));
 }

@@ -14,10 +14,11 @@
 // tested against the commodities and the machine, and dropped if it does not hold, as with uneven
 // shapes: the result is always right and sometimes small.
 //
-// A group of more than 2^13 copied hops per commodity is reduced to a subgroup by dropping
-// generators. Those that keep every rank on its node go last: they keep a node's NICs equally busy.
-// Among the others, those that move commodities go last: the rest copy trees within a commodity,
-// which adds steps and messages, and fewer copies would also balance the load.
+// A group of more than 2^13 copied hops per commodity, or 2^16 of a job of many tensors, is reduced
+// to a subgroup by dropping generators. Those that keep every rank on its node go last: they keep a
+// node's NICs equally busy. Among the others, those that move commodities go last: the rest copy
+// trees within a commodity, which adds steps and messages, and fewer copies would also balance the
+// load.
 #pragma once
 
 #include <cstdint>

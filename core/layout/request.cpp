@@ -239,4 +239,35 @@ Request parse_request(const RequestTexts& texts, std::string_view prefix) {
                  parse_layout(texts.shape, dtype, destination_mesh, texts.to, start + "to"));
 }
 
+std::vector<Rank> ranks_of(std::span<const Request> requests) {
+  std::vector<Rank> out;
+  const std::vector<Rank>* before = nullptr;
+  for (const Request& request : requests) {
+    // Most tensors of a job are on the same ranks as the one before.
+    if (before != nullptr && *before == request.ranks()) continue;
+    before = &request.ranks();
+    out.insert(out.end(), before->begin(), before->end());
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+Digest fingerprint_of(std::span<const Request> requests) {
+  if (requests.size() == 1) return requests.front().fingerprint();
+  std::string all;
+  for (const Request& request : requests) all += request.fingerprint().hex();
+  return digest_of(all);
+}
+
+std::string text_of(std::span<const Request> requests) {
+  constexpr std::size_t kMost = 3;
+  std::string out;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (i == kMost) return out + "; and " + std::to_string(requests.size() - i) + " more";
+    out += (out.empty() ? "" : "; ") + requests[i].text();
+  }
+  return out;
+}
+
 }  // namespace reshard

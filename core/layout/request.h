@@ -22,8 +22,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/digest.h"
@@ -66,6 +68,11 @@ class Request {
   const Layout& source() const { return source_; }
   const Layout& destination() const { return destination_; }
   const std::string& name() const { return name_; }  // for reports; not part of the identity
+  Request named(std::string name) const {
+    Request out = *this;
+    out.name_ = std::move(name);
+    return out;
+  }
   const Shape& shape() const { return source_.shape(); }
   DType dtype() const { return source_.dtype(); }
   bool same_mesh() const { return source_.mesh() == destination_.mesh(); }
@@ -94,6 +101,15 @@ class Request {
   std::vector<Rank> ranks_;
   Digest fingerprint_;
 };
+
+// ---- Several requests that are moved together: a job
+
+// Ranks of any of them, ascending.
+std::vector<Rank> ranks_of(std::span<const Request> requests);
+// Of one request its own; equal for lists of equal requests.
+Digest fingerprint_of(std::span<const Request> requests);
+// Request::text of each, with "; " between them; of many, of the first few.
+std::string text_of(std::span<const Request> requests);
 
 // ---- Equal source shards, which share one allocation if all ranks' memory is in one process.
 

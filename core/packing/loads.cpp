@@ -73,13 +73,25 @@ std::int64_t Loads::amount(std::int32_t resource_class, std::int64_t bytes) cons
       std::min<Int128>(Int128{bytes} * per_byte_[to_index(resource_class)] >> 20, Int128{1} << 50));
 }
 
-void Loads::change(std::int32_t resource_class, std::int64_t amount) {
-  std::size_t at = to_index(resource_class);
-  loads_[at] += amount;
+Price Loads::price_at(std::int32_t resource_class, std::int64_t load) const {
   auto octaves =
-      static_cast<std::int64_t>(std::min<Int128>(kHighest, Int128{loads_[at]} * kSteepness >> 30));
-  prices_[at] = (base_[at] * powers_[to_index(octaves & ((1 << kFractionBits) - 1))] >> 16)
-                << (octaves >> kFractionBits);
+      static_cast<std::int64_t>(std::min<Int128>(kHighest, Int128{load} * kSteepness >> 30));
+  return (base_[to_index(resource_class)] *
+              powers_[to_index(octaves & ((1 << kFractionBits) - 1))] >>
+          16)
+         << (octaves >> kFractionBits);
+}
+
+void Loads::change(std::int32_t resource_class, std::int64_t amount) {
+  std::int64_t load = loads_[to_index(resource_class)] += amount;
+  prices_[to_index(resource_class)] = price_at(resource_class, load);
+}
+
+Price Loads::full() const {
+  Price out = 0;
+  for (std::size_t at = 0; at < loads_.size(); ++at)
+    out = std::max(out, price_at(static_cast<std::int32_t>(at), kFull));
+  return out;
 }
 
 Price Loads::top() const { return *std::max_element(prices_.begin(), prices_.end()); }

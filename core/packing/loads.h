@@ -35,6 +35,8 @@ class Loads {
   }
   // The highest price of any resource class.
   Price top() const;
+  // The highest that one has when it is busy for the target time.
+  Price full() const;
 
   // Adds or removes `bytes` over one resource of the class and equally over all its others.
   void carry(std::int32_t resource_class, std::int64_t bytes) {
@@ -50,6 +52,7 @@ class Loads {
   std::int64_t load(std::int32_t resource_class) const { return loads_[to_index(resource_class)]; }
 
  private:
+  Price price_at(std::int32_t resource_class, std::int64_t load) const;
   void change(std::int32_t resource_class, std::int64_t amount);
   std::int64_t amount(std::int32_t resource_class, std::int64_t bytes) const;
 

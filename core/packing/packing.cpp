@@ -24,12 +24,16 @@ class TreeGrower {
         depth_(routes.ranks(), 0),
         wanted_(routes.ranks(), false) {}
 
-  void set_latency(std::int64_t permille) { latency_permille_ = permille; }
+  // `most`: of the price that the permille are of.
+  void set_latency(std::int64_t permille, Price most) {
+    latency_permille_ = permille;
+    latency_of_ = most;
+  }
 
   std::vector<Branch> grow(const Commodity& commodity, std::int64_t bytes) {
     bytes_ = bytes;
-    search_.set_latency_price(static_cast<Price>(
-        std::min<Int128>(Int128{loads_.top()} * latency_permille_ / 1000, Int128{1} << 58)));
+    search_.set_latency_price(static_cast<Price>(std::min<Int128>(
+        Int128{std::min(loads_.top(), latency_of_)} * latency_permille_ / 1000, Int128{1} << 58)));
     if (!commodity.folds()) {
       Branch branch;
       reach(branch, commodity.holders[0], commodity.needers);
@@ -51,30 +55,17 @@ class TreeGrower {
   // Returns the price of the hop, then adds its load.
   Price pay(const TreeHop& hop) {
     Price price = 0;
-    on_classes(hop, [&](std::int32_t resource_class) {
+    routes_.for_each_class(hop.from, hop.to, [&](std::int32_t resource_class) {
       price += loads_.price(resource_class);
       loads_.carry(resource_class, bytes_);
     });
     return price;
   }
   void carry(const TreeHop& hop, bool release) {
-    on_classes(hop, [&](std::int32_t resource_class) {
+    routes_.for_each_class(hop.from, hop.to, [&](std::int32_t resource_class) {
       release ? loads_.release(resource_class, bytes_) : loads_.carry(resource_class, bytes_);
     });
   }
-  template <class Visit>
-  void on_classes(const TreeHop& hop, Visit&& visit) const {
-    std::int32_t trunk = routes_.trunk(hop.from, hop.to);
-    auto all = [&](RankRoutes::Range range) {
-      for (std::int32_t resource_class : routes_.classes_of(range)) visit(resource_class);
-    };
-    for (const RankRoutes::AccessLink& link : routes_.up_from(hop.from))
-      if (link.trunk == trunk) all(link.classes);
-    all(routes_.trunks()[to_index(trunk)].classes);
-    for (const RankRoutes::AccessLink& link : routes_.down_to(hop.to))
-      if (link.trunk == trunk) all(link.classes);
-  }
-
   void start_at(Slot slot) {
     depth_[to_index(slot)] = 0;
     search_.add(slot, 0);
@@ -268,14 +259,16 @@ class TreeGrower {
   Loads& loads_;
   PathSearch search_;
   std::int64_t latency_permille_ = 0;
+  Price latency_of_ = kUnreached;
   std::int64_t bytes_ = 0;
   std::vector<Price> depth_;  // by slot: price of the latencies from the set
   std::vector<bool> wanted_;  // by slot
   std::vector<Slot> left_, path_, held_;
 };
 
+// One granule, or some of a commodity that share a tree.
 struct Granule {
-  std::int32_t commodity;
+  std::int32_t commodity, count;
   std::int64_t bytes;  // of one copy
   std::vector<Branch> branches;
 };
@@ -318,13 +311,17 @@ std::vector<Granule> granules_of(const Commodities& commodities, const Orbits& o
     most = std::max(most, out.granules[i]);
   }
   std::vector<Granule> granules;
-  for (std::int32_t n = 0; n < most; ++n)
-    for (std::size_t i = 0; i < commodities.list().size(); ++i)
-      if (n < out.granules[i])
-        granules.push_back(
-            {static_cast<std::int32_t>(i),
-             ceil_div(commodities.list()[i].bytes, out.granules[i] * orbits.stabilizer[i]),
-             {}});
+  for (std::vector<std::int32_t> left = out.granules; most > 0;) {
+    most = 0;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      if (left[i] == 0) continue;
+      std::int32_t count = std::min((left[i] + 1) / 2, options.together);
+      std::int64_t bytes =
+          ceil_div(commodities.list()[i].bytes, out.granules[i] * orbits.stabilizer[i]);
+      granules.push_back({static_cast<std::int32_t>(i), count, count * bytes, {}});
+      most = std::max(most, left[i] -= count);
+    }
+  }
   return granules;
 }
 
@@ -337,9 +334,9 @@ std::vector<PackedTree> merged(std::vector<Granule> granules) {
   for (Granule& granule : granules) {
     if (!trees.empty() && trees.back().commodity == granule.commodity &&
         trees.back().branches == granule.branches)
-      ++trees.back().granules;
+      trees.back().granules += granule.count;
     else
-      trees.push_back({granule.commodity, 1, std::move(granule.branches)});
+      trees.push_back({granule.commodity, granule.count, std::move(granule.branches)});
   }
   return trees;
 }
@@ -356,10 +353,11 @@ Packing pack(const Commodities& commodities, const RankRoutes& routes, const Sym
   TreeGrower grower(routes, loads);
   std::int64_t latency_permille = options.latency_permille;
   auto grow_all = [&](bool again) {
-    grower.set_latency(latency_permille);
+    grower.set_latency(latency_permille, options.latency_of_full ? loads.full() : kUnreached);
     for (Granule& granule : granules) {
       if (again) grower.carry(granule.branches, granule.bytes, true);
-      granule.branches = grower.grow(commodities.list()[to_index(granule.commodity)], granule.bytes);
+      granule.branches =
+          grower.grow(commodities.list()[to_index(granule.commodity)], granule.bytes);
     }
   };
   auto keep = [&] {
@@ -369,7 +367,9 @@ Packing pack(const Commodities& commodities, const RankRoutes& routes, const Sym
   };
   for (int round = 0; round < options.rounds; ++round) {
     grow_all(round > 0);
-    if (round == 0 || loads.time_ps() < out.time_ps) keep();
+    // Later rounds spread what is not scarce better.
+    Int128 worth = options.together > 1 ? Int128{out.time_ps} * 1001 / 1000 : out.time_ps - 1;
+    if (round == 0 || loads.time_ps() <= worth) keep();
   }
   Int128 limit = Int128{std::max(out.time_ps, options.target_ps)} * 101 / 100;
   for (int round = 0; round < options.shallower_rounds; ++round) {

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "core/demand/commodities.h"
-#include "core/packing/rank_routes.h"
 #include "core/demand/symmetry.h"
+#include "core/packing/rank_routes.h"
 
 namespace reshard {
 
@@ -50,7 +50,13 @@ struct PackingOptions {
   // The price of a hop over the longest latency, in thousandths of the highest price of a resource
   // class.
   std::int64_t latency_permille = 200;
+  // If links are busy for longer than the target time, a hop still costs no more than that share of
+  // the price that they have at the target.
+  bool latency_of_full = false;
   std::int32_t granules = 512;  // over all packed commodities, at least one each
+  // Granules of a commodity that share a tree, at most; the last ones get a tree each, which evens
+  // out the loads.
+  std::int32_t together = 1;
   int rounds = 3;
   // Further rounds for shallower trees: each doubles the price of latency. They end when some
   // resource would be busy more than a hundredth longer.

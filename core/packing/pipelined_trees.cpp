@@ -142,8 +142,8 @@ class ChunkSender {
     int depth = sent.stage == StagedSteps::kNoStage ? 0 : steps_.depth(sent.stage) + 1;
     std::int32_t number = steps_.stage(key, depth, paced(sent, from, to));
     bool needs = slice_chunk.needs(to), kept = needs && !slice_chunk.divides();
-    Held got = kept ? Held{Held::Where::Destination, number}
-                    : stage(arrivals_, slice_chunk, to, number);
+    Held got =
+        kept ? Held{Held::Where::Destination, number} : stage(arrivals_, slice_chunk, to, number);
     send(slice_chunk, from, to, sent, got);
     held_[to_index(to)] = got;
     if (needs && !kept) divide(slice_chunk, to, got);
@@ -189,8 +189,8 @@ class ChunkSender {
     int height = height_[to_index(slot)];
     std::int32_t number = steps_.stage({Kind::Fold, height, 0, complete}, 2 * height - 1, false);
     bool kept = complete && slice_chunk.needs(slot);
-    Held result = kept ? Held{Held::Where::Destination, number}
-                       : stage(results_, slice_chunk, slot, number);
+    Held result =
+        kept ? Held{Held::Where::Destination, number} : stage(results_, slice_chunk, slot, number);
     fold(slice_chunk, slot, operands, result);
     return result;
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Turns packed trees into a plan's steps.
 //
-// Every commodity is a string of items, of one tensor or many. It is cut into a slice for each tree,
-// and every slice into chunks that follow each other through the tree; where a cut falls into an
-// item, slices are cut along its longest dim and chunks along its second longest. Data that a rank
-// forwards but does not need waits in a temporary; data that it needs is forwarded from its
+// Every commodity is a string of items, of one tensor or many. It is cut into a slice for each
+// tree, and every slice into chunks that follow each other through the tree; where a cut falls into
+// an item, slices are cut along its longest dim and chunks along its second longest. Data that a
+// rank forwards but does not need waits in a temporary; data that it needs is forwarded from its
 // destination.
 //
 // Hops that start at holders over one kind of route form a stage, hops that continue from there

@@ -61,6 +61,19 @@ class RankRoutes {
   std::span<const AccessLink> down_from(std::int32_t trunk) const { return down_at_[trunk]; }
   // The trunk of the route between two ranks.
   std::int32_t trunk(Slot from, Slot to) const;
+  // Calls visit(resource class) for everything that the route between two ranks crosses.
+  template <class Visit>
+  void for_each_class(Slot from, Slot to, Visit&& visit) const {
+    std::int32_t crossed = trunk(from, to);
+    auto all = [&](Range range) {
+      for (std::int32_t resource_class : classes_of(range)) visit(resource_class);
+    };
+    for (const AccessLink& link : up_from(from))
+      if (link.trunk == crossed) all(link.classes);
+    all(trunks()[to_index(crossed)].classes);
+    for (const AccessLink& link : down_to(to))
+      if (link.trunk == crossed) all(link.classes);
+  }
 
  private:
   friend class RouteBuilder;

@@ -86,7 +86,8 @@ class StagedSteps {
   struct Cell {
     std::int32_t stage, chunk;
     MessageSorter messages;
-    std::map<std::tuple<bool, ReduceOp, std::int64_t>, ReduceStep> folds = {};  // partial ones first
+    std::map<std::tuple<bool, ReduceOp, std::int64_t>, ReduceStep> folds =
+        {};  // partial ones first
     std::set<StepKey> after = {};
     std::vector<StepId> ids = {};
   };

@@ -45,16 +45,6 @@ void shape_buffer(Buffer& buffer, const Layout& layout, const Plan& plan) {
                      plan_shape(layout.local_shape(position), buffer.dims()));
 }
 
-std::vector<Rank> ranks_of(const std::vector<Request>& requests) {
-  if (requests.size() == 1) return requests.front().ranks();
-  std::vector<Rank> out;
-  for (const Request& request : requests)
-    out.insert(out.end(), request.ranks().begin(), request.ranks().end());
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
-}
-
 // An initializer list would copy the request.
 std::vector<Request> only(Request&& request) {
   std::vector<Request> out;
@@ -92,11 +82,7 @@ const Request& Plan::request() const {
   return tensors.front();
 }
 
-std::string requests_text(const Plan& plan) {
-  std::string out;
-  for (const Request& request : plan.tensors) out += (out.empty() ? "" : "; ") + request.text();
-  return out;
-}
+std::string requests_text(const Plan& plan) { return text_of(plan.tensors); }
 
 std::string tensor_text(const IndexVector<TensorId, Request>& tensors, TensorId tensor) {
   std::string request = tensors[tensor].text();

@@ -3,6 +3,7 @@
 // the memory limit. Which plan is best depends on sizes and links in ways that no rule of thumb
 // captures, and timing a plan costs far less than running it.
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,7 +19,7 @@ namespace reshard {
 namespace {
 
 struct ConsideredPlan {
-  std::string_view planner;
+  std::string planner;
   Plan plan;
   Explanation explanation;
   PlanFindings found = {};  // no time: over the memory limit
@@ -34,48 +35,169 @@ struct ConsideredPlan {
 
 // The plans that planners made, and why the others refused.
 struct Refusal {
-  std::string_view planner;
+  std::string planner;
   std::string why;
 };
-struct Candidates {
-  std::vector<ConsideredPlan> made;
-  std::vector<Refusal> refusals;
-};
+class Candidates {
+ public:
+  // `most`: no more than so many are added; there are pointers to them.
+  explicit Candidates(std::size_t most) { made_.reserve(most); }
 
-Candidates candidates_of(const Demand& demand, const PlannerInput& input) {
-  Candidates out;
-  out.made.reserve(planners().size());  // there are pointers to its elements
-  const Plan* p2p = nullptr;
-  for (const PlannerRow& row : planners()) {
-    if (row.make == plan_auto) continue;
+  std::vector<ConsideredPlan>& made() { return made_; }
+  const std::vector<ConsideredPlan>& made() const { return made_; }
+  const std::vector<Refusal>& refusals() const { return refusals_; }
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+  // Adds what `make` makes, or why it refuses. Returns the plan, or that of an earlier candidate
+  // with the same; null: refused.
+  template <class Make>
+  const Plan* add(std::string planner, const PlannerInput& input, Make&& make) {
     Explanation explanation;
     PlannerInput own = input;
     own.explanation = input.explanation != nullptr ? &explanation : nullptr;
     PlanFindings found;
     own.found = &found;
-    own.p2p = p2p;
+    own.p2p = p2p_;
     try {
-      Plan plan = made_by(row, demand, own);
-      auto like = std::find_if(out.made.begin(), out.made.end(), [&](const ConsideredPlan& other) {
+      Plan plan = make(own);
+      auto like = std::find_if(made_.begin(), made_.end(), [&](const ConsideredPlan& other) {
         return other.plan.steps == plan.steps && other.plan.buffers == plan.buffers;
       });
-      bool is_new = like == out.made.end();
-      out.made.push_back({row.name, std::move(plan), std::move(explanation), std::move(found)});
-      ConsideredPlan& made = out.made.back();
-      if (!is_new) {
-        made.like = &*like;
+      const ConsideredPlan* same = like == made_.end() ? nullptr : &*like;
+      made_.push_back({planner, std::move(plan), std::move(explanation), std::move(found)});
+      ConsideredPlan& made = made_.back();
+      if (same != nullptr) {
+        made.like = same;
         made.plan.steps = {};
         made.plan.buffers = {};
       }
-      if (row.make == plan_p2p) p2p = is_new ? &made.plan : &like->plan;
+      const Plan* out = same != nullptr ? &same->plan : &made.plan;
+      if (planner == "p2p") p2p_ = out;
+      return out;
     } catch (const InputError& error) {
       // This planner does not support the request; others may.
-      out.refusals.push_back({row.name, error.what()});
+      refusals_.push_back({planner, error.what()});
+      return nullptr;
     }
   }
-  if (out.made.empty()) {
-    std::vector<std::string> reasons;
-    for (const Refusal& refusal : out.refusals) reasons.push_back(refusal.why);
+  void leave_out(std::string what) { left_out_.push_back(std::move(what)); }
+
+ private:
+  std::vector<ConsideredPlan> made_;
+  std::vector<Refusal> refusals_;
+  std::vector<std::string> left_out_;
+  const Plan* p2p_ = nullptr;
+};
+
+// ---- jobs of many tensors: in addition to the planners' plans of all of them, plans that treat
+// tensors differently
+
+// Names of plans that are no planner's: every tensor's own best plan, and collectives for some
+// tensors while a planner plans the rest together.
+constexpr std::string_view kSeparate = "separate", kMixed = "mixed-";
+// Above these, planning tensor by tensor takes longer than all else.
+constexpr std::size_t kMostEachKinds = 48, kMostEachRanks = 64, kMostEachShards = 1 << 14;
+
+bool is_job(const Demand& demand) { return demand.requests().size() > 1; }
+
+std::string too_large(const Demand& demand) {
+  std::size_t tensors = demand.requests().size(), ranks = demand.ranks().size();
+  if (tensors * ranks > kMostEachShards)
+    return fmt::format("{} tensors on {} ranks are more than {} shards", tensors, ranks,
+                       kMostEachShards);
+  if (ranks > kMostEachRanks)
+    return fmt::format("{} ranks are more than {}", ranks, kMostEachRanks);
+  if (demand.kinds().size() > kMostEachKinds)
+    return fmt::format("{} kinds of tensors are more than {}", demand.kinds().size(),
+                       kMostEachKinds);
+  return {};
+}
+
+// The best plan of every kind of tensor alone.
+std::vector<Plan> own_plans(const Demand& demand, const PlannerInput& input) {
+  std::vector<Plan> out;
+  for (const TensorKind& kind : demand.kinds()) {
+    PlannerInput own = input;
+    own.p2p = nullptr;
+    own.found = nullptr;
+    own.explanation = nullptr;
+    out.push_back(plan_auto(kind.request(), own));
+  }
+  return out;
+}
+
+std::vector<PlanOfTensors> parts_of(const Demand& demand, const std::vector<Plan>& plans,
+                                    const std::function<bool(std::size_t kind)>& takes) {
+  std::vector<PlanOfTensors> out;
+  for (std::size_t kind = 0; kind < plans.size(); ++kind)
+    for (TensorId tensor : demand.kinds()[kind].tensors)
+      if (takes(kind)) out.push_back({&plans[kind], {tensor}});
+  return out;
+}
+
+std::vector<Request> requests_of(const Demand& demand) {
+  return {demand.requests().begin(), demand.requests().end()};
+}
+
+// Tensors that are best off with collectives of their own get these; all others are planned
+// together.
+void add_mixed(Candidates& out, const Demand& demand, const PlannerInput& input,
+               const std::vector<Plan>& plans) {
+  auto alone = [&](std::size_t kind) { return find_planner(plans[kind].planner).each_tensor; };
+  std::vector<PlanOfTensors> parts = parts_of(demand, plans, alone);
+  std::vector<Request> rest;
+  PlanOfTensors together{nullptr, {}};
+  for (std::size_t kind = 0; kind < plans.size(); ++kind)
+    if (!alone(kind))
+      for (TensorId tensor : demand.kinds()[kind].tensors) together.tensors.push_back(tensor);
+  if (parts.empty() || together.tensors.empty()) return;
+  std::sort(together.tensors.begin(), together.tensors.end());
+  for (TensorId tensor : together.tensors) rest.push_back(demand.requests()[to_index(tensor)]);
+  for (const PlannerRow& row : planners()) {
+    if (row.weighs_others || row.each_tensor) continue;
+    std::string name = fmt::format("{}{}", kMixed, row.name);
+    out.add(name, input, [&](const PlannerInput& own) {
+      PlannerInput plain = own;
+      plain.p2p = nullptr;
+      plain.found = nullptr;
+      plain.explanation = nullptr;
+      Plan of_rest = row.make(Demand(rest), plain);
+      std::vector<PlanOfTensors> all = parts;
+      together.plan = &of_rest;
+      all.push_back(together);
+      return join(requests_of(demand), all, name);
+    });
+  }
+}
+
+void add_own(Candidates& out, const Demand& demand, const PlannerInput& input) {
+  std::vector<Plan> plans = own_plans(demand, input);
+  out.add(std::string(kSeparate), input, [&](const PlannerInput&) {
+    return join(requests_of(demand), parts_of(demand, plans, [](std::size_t) { return true; }),
+                std::string(kSeparate));
+  });
+  add_mixed(out, demand, input, plans);
+}
+
+Candidates candidates_of(const Demand& demand, const PlannerInput& input) {
+  Candidates out(2 * planners().size() + 1);
+  std::string why = is_job(demand) ? too_large(demand) : std::string();
+  for (const PlannerRow& row : planners()) {
+    if (row.weighs_others) continue;
+    if (row.each_tensor && !why.empty())
+      out.leave_out(fmt::format("{} left out: {}", row.name, why));
+    else
+      out.add(std::string(row.name), input,
+              [&](const PlannerInput& own) { return made_by(row, demand, own); });
+  }
+  if (is_job(demand) && why.empty()) try {
+      add_own(out, demand, input);
+    } catch (const InputError&) {
+      // Some tensor has no plan of its own within the memory limit.
+    }
+  if (out.made().empty()) {
+    std::vector<std::string> reasons = out.left_out();
+    for (const Refusal& refusal : out.refusals()) reasons.push_back(refusal.why);
     throw InputError(fmt::format("expected a planner that supports the request, found none: {}",
                                  fmt::join(reasons, "; ")));
   }
@@ -119,25 +241,34 @@ void find_out_all(std::vector<ConsideredPlan>& candidates, const PlannerInput& i
   }
 }
 
-// Adds all planners, those that made a plan and those that refused, in the order of the registry.
+// Adds all planners, those that made a plan and those that refused, in the order of the registry;
+// then the plans that are no planner's.
 void add_alternatives(const Candidates& candidates, const ConsideredPlan& best, Explanation& out) {
+  auto add_made = [&](const ConsideredPlan& own) {
+    out.add(Explanation::Alternative{
+        .planner = own.planner,
+        .time_ps = own.found.timing ? std::optional(own.found.timing->time_ps) : std::nullopt,
+        .first_use_ps = own.first_use_ps,
+        .peak_bytes = own.peak_bytes(),
+        .taken = &own == &best});
+  };
+  std::size_t of_planners = 0;  // candidates that planners made come first
   for (const PlannerRow& row : planners()) {
-    for (const ConsideredPlan& own : candidates.made)
-      if (own.planner == row.name)
-        out.add(Explanation::Alternative{
-            .planner = std::string(row.name),
-            .time_ps = own.found.timing ? std::optional(own.found.timing->time_ps) : std::nullopt,
-            .first_use_ps = own.first_use_ps,
-            .peak_bytes = own.peak_bytes(),
-            .taken = &own == &best});
-    for (const Refusal& refusal : candidates.refusals)
+    for (const ConsideredPlan& own : candidates.made())
+      if (own.planner == row.name) {
+        add_made(own);
+        ++of_planners;
+      }
+    for (const Refusal& refusal : candidates.refusals())
       if (refusal.planner == row.name)
-        out.add(Explanation::Alternative{.planner = std::string(row.name), .refusal = refusal.why});
+        out.add(Explanation::Alternative{.planner = refusal.planner, .refusal = refusal.why});
   }
+  for (std::size_t i = of_planners; i < candidates.made().size(); ++i)
+    add_made(candidates.made()[i]);
 }
 
 void explain(const Candidates& candidates, const ConsideredPlan& best, Explanation& out) {
-  for (const ConsideredPlan& candidate : candidates.made)
+  for (const ConsideredPlan& candidate : candidates.made())
     out.add(fmt::format(
         "auto: {} takes {}{}, peak {}", candidate.planner,
         candidate.found.timing ? duration_text(candidate.found.timing->time_ps)
@@ -146,7 +277,8 @@ void explain(const Candidates& candidates, const ConsideredPlan& best, Explanati
             ? fmt::format(" and {} for its first use", duration_text(candidate.first_use_ps))
             : std::string(),
         bytes_text(candidate.peak_bytes())));
-  for (const Refusal& refusal : candidates.refusals) out.add("auto: " + refusal.why);
+  for (const Refusal& refusal : candidates.refusals()) out.add("auto: " + refusal.why);
+  for (const std::string& what : candidates.left_out()) out.add("auto: " + what);
   out.add(fmt::format("auto takes {}", best.planner));
   add_alternatives(candidates, best, out);
   for (const Explanation::Line& line : best.explanation.lines()) {
@@ -163,7 +295,7 @@ Plan plan_auto(const Demand& demand, const PlannerInput& input) {
   RESHARD_CHECK(input.plan_time != nullptr && input.topology != nullptr,
                 "auto needs a topology and a way to time plans on it");
   Candidates found = candidates_of(demand, input);
-  std::vector<ConsideredPlan>& candidates = found.made;
+  std::vector<ConsideredPlan>& candidates = found.made();
   find_out_all(candidates, input);
   ConsideredPlan* best = nullptr;
   // Of equal plans the first in the registry is taken.

@@ -16,9 +16,8 @@ void add_shifted(const Explanation& from, std::int32_t first, Explanation& to) {
 
 }  // namespace
 
-Plan plan_each(
-    const Demand& demand, const PlannerInput& input, std::string_view planner,
-    const std::function<Plan(const Request& request, const PlannerInput& input)>& make) {
+Plan plan_each(const Demand& demand, const PlannerInput& input, std::string_view planner,
+               const std::function<Plan(const Request& request, const PlannerInput& input)>& make) {
   if (demand.requests().size() == 1) return make(demand.requests().front(), input);
   std::vector<Plan> plans;
   std::vector<Explanation> reasons(demand.kinds().size());
@@ -35,8 +34,8 @@ Plan plan_each(
   std::vector<PlanOfTensors> parts;
   for (std::size_t t = 0; t < of_tensor.size(); ++t)
     parts.push_back({of_tensor[t], {static_cast<TensorId>(t)}});
-  Plan out = join({demand.requests().begin(), demand.requests().end()}, parts,
-                  std::string(planner));
+  Plan out =
+      join({demand.requests().begin(), demand.requests().end()}, parts, std::string(planner));
   if (input.explanation == nullptr) return out;
   std::int32_t first = 0;
   for (const Plan* plan : of_tensor) {

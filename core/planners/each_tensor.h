@@ -11,8 +11,7 @@ namespace reshard {
 
 // Makes the plan of every kind of tensor once, and joins those of all tensors. `make` gets an input
 // without p2p's plan. The plan of a job of one is the one that `make` returns.
-Plan plan_each(
-    const Demand& demand, const PlannerInput& input, std::string_view planner,
-    const std::function<Plan(const Request& request, const PlannerInput& input)>& make);
+Plan plan_each(const Demand& demand, const PlannerInput& input, std::string_view planner,
+               const std::function<Plan(const Request& request, const PlannerInput& input)>& make);
 
 }  // namespace reshard

@@ -9,8 +9,8 @@
 // What a rank has sent counts over all tensors. Tensors with few replicas are served first, as only
 // the others leave a choice; among them those of large shards, so that small ones even out.
 //
-// For S -> P(sum) a rank gets its share of the source and fills the rest with zeros. Partial sources
-// are folded by an owner of every element: p2p_fold.cpp.
+// For S -> P(sum) a rank gets its share of the source and fills the rest with zeros. Partial
+// sources are folded by an owner of every element: p2p_fold.cpp.
 //
 // The work is linear in the output: per dim a table of which source pieces overlap which
 // destination piece, and per destination rank the product of its rows.
@@ -49,9 +49,8 @@ class P2pPlanner {
     for (std::size_t kind : kinds)
       for (TensorId tensor : demand_.kinds()[kind].tensors)
         if (demand_.kinds()[kind].folds()) folds_.plan_tensor(kind, tensor);
-    std::vector<Pass> passes = senders_.differ()
-                                   ? std::vector{Pass::Count, Pass::Near, Pass::Rest}
-                                   : std::vector{Pass::All};
+    std::vector<Pass> passes = senders_.differ() ? std::vector{Pass::Count, Pass::Near, Pass::Rest}
+                                                 : std::vector{Pass::All};
     for (Pass pass : passes) serve_all(kinds, pass);
     add_steps();
     return std::move(plan_);
@@ -85,7 +84,8 @@ class P2pPlanner {
       divisor_ = kind_->request().fold().divisor;
       for (TensorId tensor : kind_->tensors) {
         tensor_ = tensor;
-        landing_.reset();
+        // Division happens at the receiver, from a landing buffer of the destination's shape.
+        if (divisor_ > 1) landing_ = landing_of(tensor_);
         auto ranks = static_cast<std::int32_t>(kind_->destination_slot.size());
         for (std::int32_t position = 0; position < ranks; ++position) serve(position, pass);
       }
@@ -103,8 +103,8 @@ class P2pPlanner {
     for (std::size_t d = 0; d < dims; ++d) {
       std::int64_t piece =
           layout.dims() == 0 ? 0 : layout.piece_of(static_cast<int>(d), coordinate);
-      rows[d] = kind_->overlaps[d].of(
-          piece, kind_->zero_axes.share_of(static_cast<int>(d), coordinate));
+      rows[d] =
+          kind_->overlaps[d].of(piece, kind_->zero_axes.share_of(static_cast<int>(d), coordinate));
       sizes[d] = rows[d].size();
     }
     std::int32_t addend_offset = kind_->source_cells.addend_offsets()[to_index(addend)];
@@ -174,17 +174,15 @@ class P2pPlanner {
       remote ? remote_.add(sender, receiver, move) : local_.add(receiver, move);
       return;
     }
-    // Division happens at the receiver, from a landing buffer of the destination's shape.
-    if (remote && !landing_) landing_ = landing_of(tensor_);
     ReduceStep& divide = (remote ? divide_landed_ : divide_own_)[divisor_];
     divide.divisor = divisor_;
     divide.parts.push_back({receiver, move.destination, move.destination_lo, move.extents,
                             static_cast<std::uint32_t>(divide.operands.size()), 1});
-    divide.operands.push_back(remote ? ReduceStep::Operand{*landing_, move.destination_lo}
+    divide.operands.push_back(remote ? ReduceStep::Operand{landing_, move.destination_lo}
                                      : ReduceStep::Operand{move.source, move.source_lo});
     if (!remote) return;
-    plan_.buffer(*landing_).set_shape(receiver, plan_.buffer(move.destination).shape(receiver));
-    move.destination = *landing_;
+    plan_.buffer(landing_).set_shape(receiver, plan_.buffer(move.destination).shape(receiver));
+    move.destination = landing_;
     remote_.add(sender, receiver, move);
   }
 
@@ -251,7 +249,7 @@ class P2pPlanner {
   const TensorKind* kind_ = nullptr;
   TensorId tensor_{};
   std::int64_t divisor_ = 1;
-  std::optional<BufferId> landing_;
+  BufferId landing_{};
 };
 
 }  // namespace

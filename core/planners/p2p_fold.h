@@ -51,8 +51,8 @@ class FoldPlanner {
   const TensorKind* kind_ = nullptr;
   TensorId tensor_{};
   std::vector<std::vector<Fold>>* tensor_folds_ = nullptr;
-  std::vector<BufferId> temporaries_;      // its temporaries
-  std::vector<std::size_t> used_;          // how many of them each slot has
+  std::vector<BufferId> temporaries_;  // its temporaries
+  std::vector<std::size_t> used_;      // how many of them each slot has
 };
 
 }  // namespace reshard

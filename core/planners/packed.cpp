@@ -18,6 +18,7 @@
 #include "core/bounds/bounds.h"
 #include "core/moves/zeros.h"
 #include "core/packing/pipelined_trees.h"
+#include "core/packing/stage_loads.h"
 #include "core/planners/planner.h"
 #include "core/traffic/accounting.h"
 
@@ -42,6 +43,8 @@ struct Aim {
   int shallower_rounds = 0;
 };
 constexpr Aim kUsual{200}, kFewestLatencies{10'000'000};
+// For jobs of many tensors, which are long: relays only where links differ by some hundredths.
+constexpr Aim kJob{1000};
 // For slow pipelines, and for messages in which latency counts as much as bytes.
 constexpr Aim kOtherDepths[] = {{200, 1, 3}, {1000}, {50}},
               kSmall[] = {{1000, 3}, {3000, 3}, {200, 2}, kFewestLatencies};
@@ -65,9 +68,13 @@ std::int64_t item_count(const Demand& demand) {
 
 // Enough granules that none keeps the narrowest resource class busy for more than 1/32 of the
 // target time; fewer if each has many hops.
+//
+// Jobs of many tensors have finer ones, as they have many commodities for the same links.
 std::int32_t granules_for(const Commodities& commodities, const RankRoutes& routes,
                           std::int64_t symmetries, std::int64_t target_ps) {
-  constexpr Int128 kMaxGranules = 512, kShare = 32, kMaxHops = 1 << 18;
+  bool many = commodities.demand().requests().size() > 1;
+  const Int128 kMaxGranules = many ? 1 << 13 : 512, kShare = many ? 1024 : 32;
+  const Int128 kMaxHops = many ? 1 << 17 : 1 << 18;
   Int128 bytes = 0, narrowest = 0, needers = 0;
   for (const Commodity& commodity : commodities.list()) {
     bytes += commodity.bytes;
@@ -116,8 +123,9 @@ class PackedPlanner {
       offer({}, 1);
       return taken();
     }
-    Packing usual = packing(kUsual);
-    std::int32_t count = chunks_for(usual.time_ps);
+    Packing usual = packing(is_job() ? kJob : kUsual);
+    hops_ = hops_of(usual);
+    std::int32_t count = chunks_for(usual);
     offer(usual, count);
     if (is_large() && best_->fits) return taken();
     if (!best_->fits) try_more_until_it_fits(usual);
@@ -148,32 +156,49 @@ class PackedPlanner {
     options.target_ps = aim.bounds * bound_ps_;
     options.latency_permille = aim.latency_permille;
     options.shallower_rounds = aim.shallower_rounds;
-    if (is_large()) options.rounds = 1;
-    options.granules =
-        granules_for(commodities_, routes_, symmetry_.size(), bound_ps_);
+    if (is_job()) {
+      options.together = 2;
+      options.latency_of_full = true;
+      options.rounds = 4;
+    } else if (is_large()) {
+      options.rounds = 1;
+    }
+    options.granules = granules_for(commodities_, routes_, symmetry_.size(), bound_ps_);
     return pack(commodities_, routes_, symmetry_, options);
   }
 
+  bool is_job() const { return demand_.requests().size() > 1; }
   // Whether making more than one plan would take too long.
-  bool is_large() const { return demand_.ranks().size() > 256; }
+  bool is_large() const { return demand_.ranks().size() > 256 || (is_job() && hops_ > 1 << 14); }
 
-  // Limits the chunks of all hops of all trees to 2^21 moves.
-  std::int32_t most_chunks(const Packing& packing) const {
-    constexpr std::int64_t kMoves = 1 << 21;
+  // Of all trees and their images.
+  std::int64_t hops_of(const Packing& packing) const {
     std::int64_t hops = 1;
     for (const PackedTree& tree : packing.trees)
       for (const Branch& branch : tree.branches)
         hops += static_cast<std::int64_t>(branch.in.size() + branch.out.size());
+    return hops * symmetry_.size();
+  }
+
+  // Limits the chunks of all hops of all trees to 2^21 moves, of jobs to 2^19.
+  std::int32_t most_chunks(const Packing& packing) const {
+    std::int64_t moves = is_job() ? 1 << 19 : 1 << 21;
     return static_cast<std::int32_t>(
-        std::clamp<std::int64_t>(kMoves / (hops * symmetry_.size()), 1, kMaxChunks));
+        std::clamp<std::int64_t>(moves / hops_of(packing), 1, kMaxChunks));
   }
 
   // If steps run one after the other, a chunk costs a launch, and only plan_time knows how much
-  // that is.
-  std::int32_t chunks_for(std::int64_t time_ps) const {
-    if (input_.steps_in_turn) return 8;
+  // that is: some latencies.
+  std::int32_t chunks_for(const Packing& packing) const {
+    constexpr std::int64_t kLaunchLatencies = 8;
+    std::int64_t pipeline_ps = packing.time_ps, each_ps = latency_ps_;
+    if (input_.steps_in_turn) {
+      if (!is_job()) return 8;
+      pipeline_ps = later_stages_ps(packing, commodities_, routes_, symmetry_);
+      each_ps *= kLaunchLatencies;
+    }
     std::int32_t count = 1;
-    while (count < kMaxChunks && Int128{count} * count * latency_ps_ < time_ps) ++count;
+    while (count < kMaxChunks && Int128{count} * count * each_ps < pipeline_ps) ++count;
     return count;
   }
 
@@ -245,11 +270,16 @@ class PackedPlanner {
   void try_fewest_steps(const Packing& usual) {
     constexpr std::int32_t kFew[] = {1, 2, 4};
     for (std::int32_t chunks : kFew) offer(usual, chunks);
+    if (is_job()) return try_direct();
     for (std::span<const Aim> aims : {std::span<const Aim>(kOtherDepths), {kSmall}})
       for (const Aim& aim : aims) {
         Packing other = packing(aim);
         for (std::int32_t chunks : kFew) offer(other, chunks);
       }
+    try_direct();
+  }
+
+  void try_direct() {
     Explanation explanation;
     PlannerInput own = input_;
     own.explanation = input_.explanation != nullptr ? &explanation : nullptr;
@@ -311,6 +341,7 @@ class PackedPlanner {
   Symmetry symmetry_;
   RankRoutes routes_;
   std::int64_t bound_ps_, latency_ps_ = 1;
+  std::int64_t hops_ = 0;  // of the usual packing
   std::optional<Variant> best_;
 };
 

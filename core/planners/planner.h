@@ -88,6 +88,7 @@ struct PlannerRow {
   std::string_view purpose;  // one line for --help and `doctor`
   Plan (*make)(const Demand& demand, const PlannerInput& input);
   bool weighs_others = false;  // takes a plan of another planner, by plan_time
+  bool each_tensor = false;    // plans each tensor of a job by itself
 };
 
 // Every planner, in the order in which they are listed; one that weighs others comes after those.

@@ -10,11 +10,12 @@ namespace reshard {
 namespace {
 
 constexpr PlannerRow kPlanners[] = {
-    {"rule", "PyTorch's greedy planner, step for step: what DTensor does today", plan_rule},
+    {"rule", "PyTorch's greedy planner, step for step: what DTensor does today", plan_rule, false,
+     true},
     {"graph", "PyTorch's min-cost planner: least cost by its model, consecutive steps joined",
-     plan_graph},
+     plan_graph, false, true},
     {"p2p", "direct exchange of box intersections: fewest bytes, between any two meshes", plan_p2p},
-    {"hybrid", "one collective where that is enough, otherwise p2p", plan_hybrid},
+    {"hybrid", "one collective where that is enough, otherwise p2p", plan_hybrid, false, true},
     {"packed",
      "trees over all links, with relays, multicast and folds along the way, in chunks: near the "
      "bound",

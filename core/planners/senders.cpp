@@ -9,9 +9,7 @@
 namespace reshard {
 namespace {
 
-bool has_replicas(const TensorKind& kind) {
-  return kind.source_cells.replica_offsets().size() > 1;
-}
+bool has_replicas(const TensorKind& kind) { return kind.source_cells.replica_offsets().size() > 1; }
 
 }  // namespace
 

@@ -48,7 +48,9 @@ class Senders {
   struct KindReplicas {
     const TensorKind* kind;
     std::vector<Replicas> sets;  // by base
-    const std::vector<std::int32_t>& offsets() const { return kind->source_cells.replica_offsets(); }
+    const std::vector<std::int32_t>& offsets() const {
+      return kind->source_cells.replica_offsets();
+    }
     Slot slot(std::int32_t position) const { return kind->source_slot[to_index(position)]; }
   };
   Slot take(const KindReplicas& of, Heap& heap, std::int64_t bytes);

@@ -201,8 +201,9 @@ class Emission {
   }
 
   OpId redistribute(const TraceOperation& given, Request request, std::string name, Ops waits) {
-    std::shared_ptr<const Request>& known = requests_[request.fingerprint()];
-    if (!known) known = std::make_shared<const Request>(std::move(request));
+    std::shared_ptr<const std::vector<Request>>& known = requests_[request.fingerprint()];
+    if (!known)
+      known = std::make_shared<const std::vector<Request>>(std::vector{std::move(request)});
     trace_.lines.push_back({trace_.lines[given.line].number, "", std::move(name)});
     auto line = static_cast<std::int32_t>(trace_.lines.size()) - 1;
     return add(
@@ -243,7 +244,7 @@ class Emission {
   IndexVector<OpId, Ops> replacements_;  // by original operation
   std::vector<Made> made_;               // by value
   std::vector<Ops> begins_;              // by call: what it waits for
-  std::map<Digest, std::shared_ptr<const Request>> requests_;
+  std::map<Digest, std::shared_ptr<const std::vector<Request>>> requests_;
 };
 
 }  // namespace

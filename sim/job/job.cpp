@@ -46,12 +46,14 @@ std::shared_ptr<const Topology> topology_for(const std::string& spec, Rank highe
   return topology;
 }
 
+Rank Subject::highest_rank() const { return plan ? plan->ranks.back() : ranks_of(requests).back(); }
+
 Job::Job(const Subject& subject, std::shared_ptr<const Topology> topology,
          const PlannerRow& planner, const StudyOptions& options)
     : from_elsewhere_(subject.plan != nullptr),
       cold_(options.cold),
       studies_(std::move(topology), planner, options),
-      study_(from_elsewhere_ ? studies_.of(subject.plan) : studies_.of(*subject.request)) {}
+      study_(from_elsewhere_ ? studies_.of(subject.plan) : studies_.of(subject.requests)) {}
 
 RunReport Job::report(bool with_path) const {
   RunReport report = report_on(*study_);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A request or a plan carried through once: planned, proved, counted, timed, its bytes moved,
+// Requests or a plan carried through once: planned, proved, counted, timed, its bytes moved,
 // reported. Command line and C API both work on a Job, so that nothing is planned twice for another
 // report.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/topology/topology.h"
 #include "sim/report/run_report.h"
@@ -20,12 +20,12 @@ namespace reshard::sim {
 // for every rank up to `highest`.
 std::shared_ptr<const Topology> topology_for(const std::string& spec, Rank highest);
 
-// What a job is about: a request that is to be planned, or a plan from elsewhere, of any number of
-// tensors.
+// What a job is about: requests that are to be planned together, or a plan from elsewhere, of any
+// number of tensors.
 struct Subject {
-  std::optional<Request> request;
-  std::shared_ptr<const Plan> plan;  // if set, in place of the request
-  Rank highest_rank() const { return plan ? plan->ranks.back() : request->ranks().back(); }
+  std::vector<Request> requests;
+  std::shared_ptr<const Plan> plan;  // if set, in place of the requests
+  Rank highest_rank() const;
 };
 
 class Job {

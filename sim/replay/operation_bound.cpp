@@ -238,12 +238,12 @@ std::vector<std::int64_t> OperationBounds::parts(const std::vector<Int128>& in_b
   return out;
 }
 
-std::shared_ptr<const OperationBound> OperationBounds::of_request(const Request& request,
-                                                                  Switches use) {
-  std::shared_ptr<const OperationBound>& known = requests_[{request.fingerprint(), use}];
+std::shared_ptr<const OperationBound> OperationBounds::of_requests(
+    std::span<const Request> requests, Switches use) {
+  std::shared_ptr<const OperationBound>& known = requests_[{fingerprint_of(requests), use}];
   if (known) return known;
-  CutSets sets(topology_, request.ranks(), use);
-  RequestDemand demand = demand_of(request, sets);
+  CutSets sets(topology_, ranks_of(requests), use);
+  RequestDemand demand = demand_of(requests, sets);
   known = std::make_shared<const OperationBound>(
       OperationBound{reshard::bound_of(demand, sets).time_ps(), parts(demand.in_bytes, sets)});
   return known;
@@ -287,7 +287,7 @@ OperationBound OperationBounds::of_message(const PointToPoint& message) const {
 std::shared_ptr<const OperationBound> OperationBounds::of(const Operation& operation,
                                                           Switches use) {
   if (const auto* run = std::get_if<RunPlan>(&operation.body))
-    return of_request(run->plan->request(), use);
+    return of_requests(run->plan->tensors, use);
   if (const auto* collective = std::get_if<BareCollective>(&operation.body))
     return of_collective(*collective);
   if (const auto* message = std::get_if<PointToPoint>(&operation.body))
@@ -310,12 +310,12 @@ std::int64_t summed_cut_bound_ps(const Operations& operations, const std::set<Ra
                                  const Topology& topology) {
   CutSets sets(topology, {ranks.begin(), ranks.end()});
   std::vector<Int128> in_bytes(sets.size(), 0);
-  // Each distinct request and how often it occurs.
-  std::map<Digest, std::pair<const Request*, std::int64_t>> requests;
+  // Each distinct job and how often it occurs.
+  std::map<Digest, std::pair<std::span<const Request>, std::int64_t>> requests;
   for (const Operation* operation : operations) {
     if (const auto* run = std::get_if<RunPlan>(&operation->body)) {
       auto [it, is_new] =
-          requests.try_emplace(run->plan->request().fingerprint(), &run->plan->request(), 0);
+          requests.try_emplace(fingerprint_of(run->plan->tensors), run->plan->tensors, 0);
       ++it->second.second;
     } else if (const auto* collective = std::get_if<BareCollective>(&operation->body)) {
       add_collective(in_bytes, sets, *collective);
@@ -324,7 +324,7 @@ std::int64_t summed_cut_bound_ps(const Operations& operations, const std::set<Ra
     }
   }
   for (const auto& [fingerprint, request] : requests) {
-    RequestDemand demand = demand_of(*request.first, sets);
+    RequestDemand demand = demand_of(request.first, sets);
     for (std::size_t set = 0; set < in_bytes.size(); ++set)
       in_bytes[set] += demand.in_bytes[set] * request.second;
   }

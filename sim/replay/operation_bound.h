@@ -36,7 +36,8 @@ class OperationBounds {
   std::shared_ptr<const OperationBound> of(const Operation& operation, Switches use);
 
  private:
-  std::shared_ptr<const OperationBound> of_request(const Request& request, Switches use);
+  std::shared_ptr<const OperationBound> of_requests(std::span<const Request> requests,
+                                                    Switches use);
   std::shared_ptr<const OperationBound> of_collective(const BareCollective& collective);
   OperationBound of_message(const PointToPoint& message) const;
   std::vector<std::int64_t> parts(const std::vector<Int128>& in_bytes, const CutSets& sets) const;

@@ -17,9 +17,9 @@
 namespace reshard::sim {
 namespace {
 
-// A distinct (request, transport) of the trace.
+// Distinct (requests, transport) of the trace.
 struct Different {
-  const Request* request = nullptr;
+  const std::vector<Request>* requests = nullptr;
   std::optional<TransportKind> transport;
   OpId first{0};  // the first operation with it
   std::shared_ptr<const Plan> plan;
@@ -75,15 +75,15 @@ class Replay {
       progress("planning", i, count);
       std::shared_ptr<const Study> study;
       try {
-        study = studies_.of(*wanted->request, trace_.operations[i].transport);
+        study = studies_.of(*wanted->requests, trace_.operations[i].transport);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(op));
       }
       std::optional<TransportKind> transport = trace_.operations[i].transport;
       auto [it, is_new] =
-          number_of_.try_emplace({wanted->request->fingerprint(), transport}, different_.size());
+          number_of_.try_emplace({fingerprint_of(*wanted->requests), transport}, different_.size());
       if (is_new)
-        different_.push_back({wanted->request.get(),
+        different_.push_back({wanted->requests.get(),
                               transport,
                               op,
                               study->shared_plan(),
@@ -234,7 +234,7 @@ class Replay {
 
   const Different& different_of(std::size_t op) const {
     return different_[number_of_.at(
-        {plans_[op]->request().fingerprint(), trace_.operations[op].transport})];
+        {fingerprint_of(plans_[op]->tensors), trace_.operations[op].transport})];
   }
 
   std::string label_of(OpId op) const {
@@ -261,7 +261,7 @@ class Replay {
                   bounds_[op]->time_ps};
     if (moves_bytes(operation)) row.transport = reshard::text(transports_[op]->kind());
     if (std::holds_alternative<TraceRedistribute>(given.body)) {
-      row.text = different_of(op).request->text();
+      row.text = text_of(*different_of(op).requests);
       row.planner = plans_[op]->planner;
     } else if (std::holds_alternative<PointToPoint>(operation.body)) {
       row.op = "message";

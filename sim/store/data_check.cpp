@@ -163,8 +163,16 @@ std::shared_ptr<const Plan> within(std::int64_t budget_bytes, std::shared_ptr<co
                                    const MakePlan& replan) {
   if (!replan) return plan;
   for (std::int64_t bytes = store_bytes(*plan); bytes > budget_bytes; bytes = store_bytes(*plan)) {
-    Request smaller = shrunk(plan->request(), halvings_for(bytes, budget_bytes));
-    if (smaller.shape() == plan->request().shape()) return plan;
+    std::vector<Request> smaller;
+    std::map<Digest, std::size_t> known;
+    bool shrank = false;
+    for (const Request& request : plan->tensors) {
+      auto [at, is_new] = known.try_emplace(request.fingerprint(), smaller.size());
+      smaller.push_back(is_new ? shrunk(request, halvings_for(bytes, budget_bytes))
+                               : smaller[at->second]);
+      shrank = shrank || smaller.back().shape() != request.shape();
+    }
+    if (!shrank) return plan;
     plan = replan(smaller);
   }
   return plan;
@@ -215,6 +223,14 @@ void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take) {
   });
 }
 
+namespace {
+
+std::string shape_text(const Plan& plan) {
+  return plan.tensors.size() == 1 ? text(plan.request().shape()) : "of every tensor reduced";
+}
+
+}  // namespace
+
 DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& replan,
                           std::int64_t budget_bytes, std::int64_t memory_limit_bytes) {
   std::shared_ptr<const Plan> moved = within(budget_bytes, plan, replan);
@@ -224,8 +240,8 @@ DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& repl
                                 : "a plan from a file cannot be reduced";
     std::shared_ptr<const Plan> fitting = within(memory_limit_bytes, moved, replan);
     if (std::int64_t fits = store_bytes(*fitting); fits <= memory_limit_bytes)
-      advice = fmt::format("use --data-budget {}, which moves shape {}", fits,
-                           text(fitting->request().shape()));
+      advice =
+          fmt::format("use --data-budget {}, which moves shape {}", fits, shape_text(*fitting));
     throw InputError(fmt::format("data of {}: moving it needs {}, above the memory limit of {}; {}",
                                  requests_text(*plan), bytes_text(needed),
                                  bytes_text(memory_limit_bytes), advice));
@@ -237,7 +253,7 @@ DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& repl
 
 DataReport moved(const Studies& studies, const std::shared_ptr<const Plan>& plan,
                  std::int64_t budget_bytes) {
-  MakePlan replan = [&](const Request& smaller) { return studies.like(*plan, smaller); };
+  MakePlan replan = [&](std::span<const Request> smaller) { return studies.like(*plan, smaller); };
   return move_and_check(plan, replan, budget_bytes, memory_of_machine_bytes());
 }
 

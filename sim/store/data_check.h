@@ -25,9 +25,9 @@ namespace reshard::sim {
 // of these is left, any dim longer than 1.
 Request shrunk(const Request& request, int halvings);
 
-// Plans and proves a request, by the planner that made the plan at full size: the check at reduced
+// Plans and proves requests, by the planner that made the plan at full size: the check at reduced
 // size must use the same strategy.
-using MakePlan = std::function<std::shared_ptr<const Plan>(const Request& request)>;
+using MakePlan = std::function<std::shared_ptr<const Plan>(std::span<const Request> requests)>;
 
 // The values of the elements of a plan's tensors.
 class PlanPatterns {
@@ -50,9 +50,9 @@ using TakeShard = std::function<void(TensorId tensor, Rank rank, std::span<const
 // PreparedPlan::take for all tensors, one after the other.
 void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take);
 
-// Moves the bytes of `plan`, or, if its store_bytes exceed the budget, those of a plan for a tensor
-// that is shrunk until it fits or cannot shrink further. Without `replan` (a plan from elsewhere,
-// or of several tensors) always uses `plan`. Throws CheckFailure with rank, global index, expected
+// Moves the bytes of `plan`, or, if its store_bytes exceed the budget, those of a plan for tensors
+// that are shrunk until they fit or cannot shrink further. Without `replan` (a plan from elsewhere)
+// always uses `plan`. Throws CheckFailure with rank, global index, expected
 // and found bits if an element is wrong; InputError, before any shard is allocated, if the run
 // needs more than `memory_limit_bytes`.
 DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& replan,

@@ -194,14 +194,13 @@ std::shared_ptr<Study> proved(const PlannerRow& planner, std::shared_ptr<const P
 
 }  // namespace
 
-Studies::Planned Studies::planned(const PlannerRow& planner, const Request& request,
+Studies::Planned Studies::planned(const PlannerRow& planner, const Demand& demand,
                                   const std::shared_ptr<const Carriage>& transport) const {
   Planned out;
   PlannerInput input;
   input.topology = topology_.get();
   input.memory_limit_bytes = options_.memory_limit_bytes;
-  const Recording what =
-      request.ranks().size() <= kMaxRanksRecorded ? options_.record : Recording{};
+  const Recording what = demand.ranks().size() <= kMaxRanksRecorded ? options_.record : Recording{};
   // Planners keep timelines; the runs that these are of are found again by them.
   std::vector<std::weak_ptr<const RecordedRun>> runs;
   input.plan_time = [&](const Plan& plan, const Topology& topology,
@@ -223,7 +222,7 @@ Studies::Planned Studies::planned(const PlannerRow& planner, const Request& requ
   input.explanation = options_.explain ? &out.explanation : nullptr;
   input.found = &out.found;
   begin("planning");
-  out.plan = std::make_shared<const Plan>(make_plan(planner, request, input));
+  out.plan = std::make_shared<const Plan>(make_plan(planner, demand, input));
   if (out.found.timing && out.found.timing->timeline)
     for (const std::weak_ptr<const RecordedRun>& kept : runs)
       if (auto run = kept.lock(); run && &run->timeline == out.found.timing->timeline.get())
@@ -231,9 +230,9 @@ Studies::Planned Studies::planned(const PlannerRow& planner, const Request& requ
   return out;
 }
 
-std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Request& request,
+std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Demand& demand,
                                      const std::shared_ptr<const Carriage>& transport) const {
-  Planned is = planned(planner, request, transport);
+  Planned is = planned(planner, demand, transport);
   begin("proving");
   auto study = proved(planner, std::move(is.plan), topology_, std::move(is.found), transport);
   if (options_.explain) study->set_explanation(std::move(is.explanation));
@@ -248,11 +247,13 @@ std::int64_t Studies::unproved_time_ps(const Request& request) const {
   return run_of(*is.plan, *topology_, {}, kNoTimeLimit, transport()->carrier()).timeline.end_ps;
 }
 
-std::shared_ptr<Study> Studies::of(const Request& request, std::optional<TransportKind> transport) {
+std::shared_ptr<Study> Studies::of(std::span<const Request> requests,
+                                   std::optional<TransportKind> transport) {
   StudyKey key = key_;
-  key.request = request.fingerprint();
+  key.requests = fingerprint_of(requests);
   key.transport = transport.value_or(usual_);
-  return cache_.get(key, [&] { return made(planner_, request, this->transport(transport)); });
+  return cache_.get(key,
+                    [&] { return made(planner_, Demand(requests), this->transport(transport)); });
 }
 
 std::shared_ptr<Study> Studies::of(std::shared_ptr<const Plan> plan) const {
@@ -264,8 +265,13 @@ std::shared_ptr<Study> Studies::of(std::shared_ptr<const Plan> plan) const {
   return study;
 }
 
-std::shared_ptr<const Plan> Studies::like(const Plan& plan, const Request& smaller) const {
-  return made(find_planner(plan.planner), smaller, transport())->shared_plan();
+std::shared_ptr<const Plan> Studies::like(const Plan& plan,
+                                          std::span<const Request> smaller) const {
+  // A plan of several planners has a name that is none's: then the studies' planner makes it again.
+  const PlannerRow* maker = &planner_;
+  for (const PlannerRow& row : planners())
+    if (row.name == plan.planner) maker = &row;
+  return made(*maker, Demand(smaller), transport())->shared_plan();
 }
 
 }  // namespace reshard::sim

@@ -12,6 +12,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -106,7 +107,7 @@ RecordedRun run_of(const Plan& plan, const Topology& topology, const Recording& 
                    std::int64_t limit_ps = kNoTimeLimit, Carrier* carrier = nullptr);
 
 struct StudyKey {
-  Digest request, topology;
+  Digest requests, topology;
   TransportKind transport;
   std::int32_t planner;             // index in planners()
   std::int64_t memory_limit_bytes;  // -1: none
@@ -142,7 +143,7 @@ class StudyCache {
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(const auto& of) const {
-      return to_index(key_of(of).request.low ^ key_of(of).topology.high);
+      return to_index(key_of(of).requests.low ^ key_of(of).topology.high);
     }
   };
   struct Equal {
@@ -174,16 +175,20 @@ class Studies {
   Studies(std::shared_ptr<const Topology> topology, const PlannerRow& planner,
           StudyOptions options = {});
 
-  // By the transport of the options unless another one is given. Throws InputError if the planner
-  // refuses the request, CheckFailure if its plan is wrong.
-  std::shared_ptr<Study> of(const Request& request, std::optional<TransportKind> transport = {});
+  // The plan of a job of one request or many, by the transport of the options unless another one is
+  // given. Throws InputError if the planner refuses a request, CheckFailure if its plan is wrong.
+  std::shared_ptr<Study> of(std::span<const Request> requests,
+                            std::optional<TransportKind> transport = {});
+  std::shared_ptr<Study> of(const Request& request, std::optional<TransportKind> transport = {}) {
+    return of(std::span(&request, 1), transport);
+  }
   // The plan's time without proof or caching, for comparing many requests of which few will be run.
   std::int64_t unproved_time_ps(const Request& request) const;
   // A study of a plan from elsewhere. The memory limit applies to it as well.
   std::shared_ptr<Study> of(std::shared_ptr<const Plan> plan) const;
-  // A proved plan for a smaller request by the planner that made `plan`, not cached: a data check
-  // at reduced size must use the planner that `auto` chose at full size.
-  std::shared_ptr<const Plan> like(const Plan& plan, const Request& smaller) const;
+  // A proved plan for smaller requests by the planner that made `plan`, not cached: a data check at
+  // reduced size must use the planner that `auto` chose at full size.
+  std::shared_ptr<const Plan> like(const Plan& plan, std::span<const Request> smaller) const;
 
   const std::shared_ptr<const Topology>& topology() const { return topology_; }
   const PlannerRow& planner() const { return planner_; }
@@ -203,9 +208,9 @@ class Studies {
   void begin(std::string_view stage) const {
     if (options_.on_stage) options_.on_stage(stage);
   }
-  Planned planned(const PlannerRow& planner, const Request& request,
+  Planned planned(const PlannerRow& planner, const Demand& demand,
                   const std::shared_ptr<const Carriage>& transport) const;
-  std::shared_ptr<Study> made(const PlannerRow& planner, const Request& request,
+  std::shared_ptr<Study> made(const PlannerRow& planner, const Demand& demand,
                               const std::shared_ptr<const Carriage>& transport) const;
 
   std::shared_ptr<const Topology> topology_;

@@ -17,7 +17,9 @@ namespace {
 
 class Reader {
  public:
-  Reader(LineReader& lines, TraceBuilder& builder) : lines_(lines), builder_(builder) {}
+  // `requests`: a file of requests, whose lines are redistributions without saying so.
+  Reader(LineReader& lines, TraceBuilder& builder, bool requests)
+      : lines_(lines), builder_(builder), requests_only_(requests) {}
 
   void read() {
     bool headed = false;
@@ -27,12 +29,14 @@ class Reader {
       builder_.at_line(lines_.line_number());
       TraceJson json = parse_json_line(line, builder_.place());
       TraceFields fields(json, builder_.place());
-      if (headed)
+      if (headed || (requests_only_ && !fields.has("reshard_trace")))
         read_operation(fields);
       else
         read_header(fields);
       headed = true;
     }
+    if (!headed && requests_only_)
+      builder_.fail("expected a request as the first line, found an empty file");
     if (!headed)
       builder_.fail(
           "expected a header such as {\"reshard_trace\": 1} as the first line, found an empty "
@@ -101,6 +105,9 @@ class Reader {
   MeshRef mesh_of(const std::string& key, const std::string& name) const {
     auto it = meshes_.find(name);
     if (it != meshes_.end()) return it->second;
+    if (requests_only_)
+      return builder_.placed(
+          [&] { return std::make_shared<const Mesh>(parse_mesh(name, "", key)); });
     builder_.fail(fmt::format("{}: expected the name of a mesh of the header, found {}", key,
                               reshard::quoted(name)));
   }
@@ -108,8 +115,11 @@ class Reader {
   void read_operation(TraceFields& fields) {
     constexpr std::string_view kOps =
         "tensor, call, redistribute, compute, send, recv, isend, irecv, collective or fault";
-    const TraceJson& op = fields.required("op", kOps);
+    const TraceJson redistribute = "redistribute";
+    const TraceJson& op =
+        requests_only_ && !fields.has("op") ? redistribute : fields.required("op", kOps);
     std::string text = op.is_string() ? op.get<std::string>() : std::string();
+    if (requests_only_ && text != "redistribute") fields.fail("op", "redistribute", op);
     std::string name = read_description(fields);
     TraceIssue how = read_issue(fields, text);
     TraceBody body;
@@ -120,9 +130,11 @@ class Reader {
     } else if (text == "redistribute" && fields.has("tensor")) {
       body = operators_.read_redistribute(fields);
     } else if (text == "redistribute") {
-      TraceRedistribute read = read_redistribute(fields);
-      if (!name.empty())
-        how.tensors.push_back(builder_.tensor(name, read.request->shape(), read.request->dtype()));
+      TraceRedistribute read =
+          fields.has("requests") ? read_requests(fields) : TraceRedistribute{read_request(fields)};
+      for (const Request& request : *read.requests)
+        if (const std::string& of = read.requests->size() == 1 ? name : request.name(); !of.empty())
+          how.tensors.push_back(builder_.tensor(of, request.shape(), request.dtype()));
       body = std::move(read);
     } else if (text == "compute") {
       body = TraceCompute{fields.ranks("ranks"), fields.integer("duration_ps", 0, kMaxDurationPs),
@@ -190,7 +202,23 @@ class Reader {
     return name;
   }
 
-  TraceRedistribute read_redistribute(TraceFields& fields) {
+  // Each has the fields of a line of one, except those on when it runs.
+  TraceRedistribute read_requests(TraceFields& fields) {
+    constexpr std::string_view kWhat = "a list of requests, at least one";
+    const TraceJson& list = fields.required("requests", kWhat);
+    if (!list.is_array() || list.empty()) fields.fail("requests", kWhat, list);
+    auto out = std::make_shared<std::vector<Request>>();
+    for (const TraceJson& each : list) {
+      TraceFields own(each, builder_.place());
+      std::string name = own.optional_string("name", "text").value_or("");
+      out->push_back(read_request(own)->front().named(std::move(name)));
+      own.refuse_others("a request");
+      builder_.count_ranks(out->back().ranks().size());
+    }
+    return {std::move(out)};
+  }
+
+  std::shared_ptr<const std::vector<Request>> read_request(TraceFields& fields) {
     std::string shape = fields.shape("shape"),
                 dtype = fields.string("dtype", "a dtype such as \"bf16\"");
     constexpr std::string_view kWhat = "placements such as \"S(0)R\"";
@@ -198,16 +226,17 @@ class Reader {
     std::string mesh = fields.string("mesh", "the name of a mesh of the header");
     std::string to_mesh =
         fields.optional_string("to_mesh", "the name of a mesh of the header").value_or(mesh);
-    std::shared_ptr<const Request>& known = requests_[{shape, dtype, from, to, mesh, to_mesh}];
+    std::shared_ptr<const std::vector<Request>>& known =
+        requests_[{shape, dtype, from, to, mesh, to_mesh}];
     if (!known) {
       MeshRef source = mesh_of("mesh", mesh), destination = mesh_of("to_mesh", to_mesh);
       known = builder_.placed([&] {
         Layout before = parse_layout(shape, dtype, source, from, "from");
-        return std::make_shared<const Request>(std::move(before),
-                                               parse_layout(shape, dtype, destination, to, "to"));
+        return std::make_shared<const std::vector<Request>>(std::vector<Request>{
+            Request(std::move(before), parse_layout(shape, dtype, destination, to, "to"))});
       });
     }
-    return {known};
+    return known;
   }
 
   std::optional<DType> read_dtype(TraceFields& fields) const {
@@ -319,9 +348,10 @@ class Reader {
 
   LineReader& lines_;
   TraceBuilder& builder_;
+  bool requests_only_;
   std::map<std::string, MeshRef> meshes_;
   std::optional<TransportKind> transport_;  // of the header
-  std::map<std::array<std::string, 6>, std::shared_ptr<const Request>> requests_;
+  std::map<std::array<std::string, 6>, std::shared_ptr<const std::vector<Request>>> requests_;
   OperatorLineReader operators_{builder_, meshes_};
 };
 
@@ -331,6 +361,12 @@ bool is_reshard_trace(std::string_view start) {
   return start.substr(0, start.find('\n')).find("\"reshard_trace\"") != std::string_view::npos;
 }
 
-void read_reshard_trace(LineReader& lines, TraceBuilder& builder) { Reader(lines, builder).read(); }
+void read_reshard_trace(LineReader& lines, TraceBuilder& builder) {
+  Reader(lines, builder, false).read();
+}
+
+void read_request_lines(LineReader& lines, TraceBuilder& builder) {
+  Reader(lines, builder, true).read();
+}
 
 }  // namespace reshard::sim

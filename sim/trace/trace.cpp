@@ -63,19 +63,54 @@ Trace parse_trace(std::istream& in, const std::string& file, std::string_view fo
   return builder.finish();
 }
 
-Trace read_trace(const std::string& path, std::string_view format) {
-  if (path == "-") return parse_trace(std::cin, "<stdin>", format);
+std::vector<Request> parse_requests(std::istream& in, const std::string& file) {
+  LineReader lines(in, file);
+  TraceBuilder builder(file);
+  read_request_lines(lines, builder);
+  Trace trace = builder.finish();
+  std::vector<Request> out;
+  for (const TraceOperation& operation : trace.operations) {
+    const auto& line = std::get<TraceRedistribute>(operation.body);
+    for (const Request& request : *line.requests) {
+      bool only = line.requests->size() == 1;
+      out.push_back(only ? request.named(trace.line_of(operation).name) : request);
+    }
+  }
+  return out;
+}
+
+namespace {
+
+// Returns parse(stream, its name in messages) of a file, or of standard input for "-".
+template <class Parse>
+auto parsed_file(const std::string& path, std::string_view what, Parse&& parse) {
+  if (path == "-") return parse(std::cin, "<stdin>");
   std::error_code error;
   std::filesystem::file_status status = std::filesystem::status(path, error);
+  std::string shown = shown_path(path);
   if (status.type() == std::filesystem::file_type::not_found)
-    throw InputError(fmt::format("{}: expected a trace, found no such file", shown_path(path)));
+    throw InputError(fmt::format("{}: expected {}, found no such file", shown, what));
   if (status.type() == std::filesystem::file_type::directory)
-    throw InputError(fmt::format("{}: expected a trace, found a directory", shown_path(path)));
+    throw InputError(fmt::format("{}: expected {}, found a directory", shown, what));
   std::ifstream file(path, std::ios::binary);
   if (!file)
-    throw InputError(fmt::format("{}: expected a readable file, found: {}", shown_path(path),
-                                 std::strerror(errno)));
-  return parse_trace(file, shown_path(path), format);
+    throw InputError(
+        fmt::format("{}: expected a readable file, found: {}", shown, std::strerror(errno)));
+  return parse(file, shown);
+}
+
+}  // namespace
+
+Trace read_trace(const std::string& path, std::string_view format) {
+  return parsed_file(path, "a trace", [&](std::istream& in, const std::string& name) {
+    return parse_trace(in, name, format);
+  });
+}
+
+std::vector<Request> read_requests(const std::string& path) {
+  return parsed_file(path, "a file of requests", [&](std::istream& in, const std::string& name) {
+    return parse_requests(in, name);
+  });
 }
 
 std::string Trace::place_of(OpId op) const {
@@ -92,7 +127,7 @@ OpId Trace::runs(OpId op) const {
 
 std::vector<Rank> ranks_of(const TraceOperation& operation) {
   if (const auto* redistribute = std::get_if<TraceRedistribute>(&operation.body))
-    return redistribute->request->ranks();
+    return ranks_of(*redistribute->requests);
   if (const auto* compute = std::get_if<TraceCompute>(&operation.body)) return compute->ranks;
   if (const auto* collective = std::get_if<TraceCollective>(&operation.body))
     return collective->ranks;

@@ -28,9 +28,10 @@
 
 namespace reshard::sim {
 
-// Equal lines share one request. The request's own name is empty.
+// One request, or those of a job that moves together. Equal lines of one request share it, and its
+// own name is empty.
 struct TraceRedistribute {
-  std::shared_ptr<const Request> request;
+  std::shared_ptr<const std::vector<Request>> requests;
 };
 
 struct TraceCompute {
@@ -206,10 +207,17 @@ Trace parse_trace(std::istream& in, const std::string& file, std::string_view fo
 // unreadable or a directory.
 Trace read_trace(const std::string& path, std::string_view format = {});
 
+// The requests of a job: JSON lines, each the fields of a redistribute line, with or without a
+// trace's header before them. A mesh is a name from the header, or a mesh as the header writes it.
+// Throws InputError as read_trace does, and for any other kind of line.
+std::vector<Request> read_requests(const std::string& path);
+std::vector<Request> parse_requests(std::istream& in, const std::string& file);
+
 // The readers and their recognise functions.
 bool is_reshard_trace(std::string_view start);  // reshard_trace.cpp
 void read_reshard_trace(LineReader& lines, TraceBuilder& builder);
-bool is_alltoallv_matrix(std::string_view start);  // alltoallv_matrix.cpp
+void read_request_lines(LineReader& lines, TraceBuilder& builder);  // the same file
+bool is_alltoallv_matrix(std::string_view start);                   // alltoallv_matrix.cpp
 void read_alltoallv_matrix(LineReader& lines, TraceBuilder& builder);
 
 // How an operation is issued.

@@ -89,6 +89,11 @@ def lay_out(root, folder):
     return names
 
 
+def is_large_job(name):
+    """Whether a trace moves a whole model, which takes seconds."""
+    return "rl-sync" in name
+
+
 def readers(name):
     """How the program reads a file, by its kind."""
     suffix = pathlib.PurePath(name).suffix
@@ -138,6 +143,10 @@ def of_sweeps():
 def of_replays(inputs):
     traces = [name for name in inputs if name.startswith("traces/") and name.endswith(".jsonl")]
     for trace in traces:
+        if is_large_job(trace):
+            yield ["replay", trace, "--data", "proof", "--planner", "p2p", "--json"]
+            yield ["replay", trace, "--data", "proof", "--planner", "packed", "-v"]
+            continue
         for report in REPORTS:
             yield ["replay", trace, "--data-budget", "64MiB", *report]
         yield ["replay", trace, "--data", "proof", "--perfetto", "-"]

@@ -61,7 +61,7 @@ reshard_plan::reshard_plan(const std::shared_ptr<const Plan>& read)
 reshard_plan::~reshard_plan() = default;
 
 std::unique_ptr<sim::Job> reshard_plan::job_of_plan(const std::shared_ptr<const Plan>& plan) {
-  return std::make_unique<sim::Job>(sim::Subject{std::nullopt, plan},
+  return std::make_unique<sim::Job>(sim::Subject{{}, plan},
                                     sim::topology_for("", plan->ranks.back()), find_planner("auto"),
                                     sim::StudyOptions{});
 }
@@ -130,7 +130,7 @@ int32_t reshard_plan_create(const reshard_request* request, const reshard_topolo
     wanted.explain = true;
     wanted.cache_capacity = kCacheCapacity;
     auto job = std::make_unique<sim::Job>(
-        sim::Subject{asked, nullptr}, topology_of(topology, asked.ranks().back()),
+        sim::Subject{{asked}, nullptr}, topology_of(topology, asked.ranks().back()),
         find_planner(chosen.planner == nullptr ? "auto" : chosen.planner), wanted);
     job->study().expect({.spans = true, .path = true});
     *plan = new reshard_plan(std::move(job));

@@ -17,7 +17,8 @@ namespace reshard::tools {
 namespace {
 
 void require(bool given, const char* option) {
-  if (!given) throw InputError(std::string(option) + ": required, or give --plan FILE");
+  if (!given)
+    throw InputError(std::string(option) + ": required, or give --requests FILE or --plan FILE");
 }
 
 }  // namespace
@@ -62,6 +63,9 @@ void add_request_options(CLI::App& command, RequestOptions& options) {
   group.add("--to", "PLACEMENTS", options.to, "placements of the destination");
   group.add("--debug-line", "LINE", options.debug_line,
             "a redistribute_input line of PyTorch's DebugMode, for shape, dtype, from and to");
+  group.add("--requests", "FILE", options.requests_file,
+            "the tensors of a job, planned and moved together: JSON lines, each the fields of a "
+            "trace's redistribute line ('-': standard input)");
   group.add("--plan", "FILE", options.plan_files,
             "read a plan (from `reshard plan --emit plan`; '-': standard input) in place of a "
             "request; may be repeated, for one plan of all the tensors");

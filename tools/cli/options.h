@@ -18,6 +18,7 @@ namespace reshard::tools {
 struct RequestOptions {
   std::string mesh, to_mesh, ranks, to_ranks, shape, dtype, from, to;  // dtype: empty means f32
   std::string debug_line;               // --debug-line: replaces the last four
+  std::string requests_file;            // --requests: replaces all of the above
   std::vector<std::string> plan_files;  // --plan: replaces all of the above
   bool shape_given = false;
 };

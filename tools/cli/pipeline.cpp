@@ -9,12 +9,14 @@
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
 #include "sim/store/data_check.h"
+#include "sim/trace/trace.h"
 #include "tools/cli/input_files.h"
 
 namespace reshard::tools {
 
 std::vector<NamedFile> inputs_of(const RequestOptions& request, const MachineOptions& machine) {
   std::vector<NamedFile> out{{sim::file_of(machine.topology), "--topology"}};
+  if (!request.requests_file.empty()) out.push_back({request.requests_file, "--requests"});
   for (const std::string& file : request.plan_files) out.push_back({file, "--plan"});
   return out;
 }
@@ -54,14 +56,10 @@ Plan plan_from(const std::string& file) {
 
 }  // namespace
 
-sim::Subject subject_of(const RequestOptions& options, const MachineOptions& machine) {
-  sim::Subject subject;
-  if (options.plan_files.empty()) {
-    subject.request = request_of(options);
-    return subject;
-  }
-  refuse_both(!machine.planner.empty(), "--planner", "--plan");
-  refuse_both(machine.cache_size >= 0, "--plan-cache", "--plan");
+namespace {
+
+// Throws InputError for an option that describes a request beside a file that does.
+void refuse_request_options(const RequestOptions& options, std::string_view file_option) {
   for (const auto& [given, name] : {std::pair{!options.mesh.empty(), "--mesh"},
                                     {!options.to_mesh.empty(), "--to-mesh"},
                                     {!options.ranks.empty(), "--ranks"},
@@ -72,8 +70,27 @@ sim::Subject subject_of(const RequestOptions& options, const MachineOptions& mac
                                     {!options.to.empty(), "--to"},
                                     {!options.debug_line.empty(), "--debug-line"}})
     if (given)
-      throw InputError(std::string(name) +
-                       ": the request of --plan FILE is in the file; give only one of the two");
+      throw InputError(fmt::format("{}: the request of {} is in the file; give only one of the two",
+                                   name, file_option));
+}
+
+}  // namespace
+
+sim::Subject subject_of(const RequestOptions& options, const MachineOptions& machine) {
+  sim::Subject subject;
+  if (options.plan_files.empty() && options.requests_file.empty()) {
+    subject.requests = {request_of(options)};
+    return subject;
+  }
+  if (!options.requests_file.empty()) {
+    refuse_both(!options.plan_files.empty(), "--requests", "--plan");
+    refuse_request_options(options, "--requests FILE");
+    subject.requests = sim::read_requests(options.requests_file);
+    return subject;
+  }
+  refuse_both(!machine.planner.empty(), "--planner", "--plan");
+  refuse_both(machine.cache_size >= 0, "--plan-cache", "--plan");
+  refuse_request_options(options, "--plan FILE");
   std::vector<Plan> plans;
   for (const std::string& file : options.plan_files) plans.push_back(plan_from(file));
   subject.plan =

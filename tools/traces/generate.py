@@ -32,6 +32,11 @@ SHIPPED = {
     "pipeline-gpipe": ["pipeline.py", "--schedule", "gpipe"],
     "pipeline-interleaved": ["pipeline.py", "--schedule", "interleaved"],
     "weight-sync": ["weight_sync.py"],
+    "llama3-70b-rl-sync": ["rl_sync.py", "llama3-70b"],
+    "qwen3-235b-rl-sync": ["rl_sync.py", "qwen3-235b"],
+    "kimi-k2-rl-sync": ["rl_sync.py", "kimi-k2"],
+    "kimi-k2-rl-sync-stages": ["rl_sync.py", "kimi-k2", "--stages"],
+    "deepseek-v3-rl-sync": ["rl_sync.py", "deepseek-v3"],
     "mlp-tp": ["mlp_tp.py"],
     "mlp-tp-sequence-parallel": ["mlp_tp.py", "sequence-parallel"],
 }

@@ -17,8 +17,8 @@ struct Asked {
   int first_rank = 0;
 };
 
-std::string text_of(const Asked& asked,
-                    Plan (*planner)(const Demand&, const PlannerInput&) = plan_p2p) {
+std::string text_of_plan(const Asked& asked,
+                         Plan (*planner)(const Demand&, const PlannerInput&) = plan_p2p) {
   std::vector<Rank> ranks;
   for (int i = 0; i < 4; ++i) ranks.push_back(Rank{asked.first_rank + i});
   auto mesh = std::make_shared<const Mesh>(std::vector<std::int32_t>{4}, ranks);
@@ -35,19 +35,19 @@ std::string words(std::string_view here, std::string_view there) {
 }  // namespace
 
 TEST_CASE("the first difference of two plans is named") {
-  std::string plan = text_of({});
+  std::string plan = text_of_plan({});
   CHECK(words(plan, plan) == "none");
-  CHECK(words(plan, text_of({.to = "R"})) == "destination placements: S(1) | R");
-  CHECK(words(plan, text_of({.from = "R"})) == "source placements: S(0) | R");
-  CHECK(words(plan, text_of({.shape = "8,16"})) == "shape: 8,8 | 8,16");
-  CHECK(words(plan, text_of({.dtype = "i32"})) == "dtype: f32 | i32");
-  CHECK(words(plan, text_of({.first_rank = 4})) == "source ranks: 0-3 | 4-7");
-  CHECK(words(text_of({.dtype = "i32"}), text_of({.shape = "8,16", .dtype = "f32"})) ==
+  CHECK(words(plan, text_of_plan({.to = "R"})) == "destination placements: S(1) | R");
+  CHECK(words(plan, text_of_plan({.from = "R"})) == "source placements: S(0) | R");
+  CHECK(words(plan, text_of_plan({.shape = "8,16"})) == "shape: 8,8 | 8,16");
+  CHECK(words(plan, text_of_plan({.dtype = "i32"})) == "dtype: f32 | i32");
+  CHECK(words(plan, text_of_plan({.first_rank = 4})) == "source ranks: 0-3 | 4-7");
+  CHECK(words(text_of_plan({.dtype = "i32"}), text_of_plan({.shape = "8,16", .dtype = "f32"})) ==
         "shape: 8,8 | 8,16");
 }
 
 TEST_CASE("what two planners do with one request differs in its steps, not in the planner's name") {
-  std::string p2p = text_of({}), rule = text_of({}, plan_rule);
+  std::string p2p = text_of_plan({}), rule = text_of_plan({}, plan_rule);
   CHECK(words(p2p, rule).find("planner") == std::string::npos);
   CHECK(words("reshard-plan 1\nplanner p2p\nshape 8\nend\n",
               "reshard-plan 1\nplanner rule\nshape 8\nend\n") == "planner: p2p | rule");

@@ -151,7 +151,7 @@ TEST_CASE(
       std::vector<std::shared_ptr<const Plan>> plans;
       for (const TraceOperation& operation : trace.operations) {
         const auto* line = std::get_if<TraceRedistribute>(&operation.body);
-        plans.push_back(line == nullptr ? nullptr : rig.studies.of(*line->request)->shared_plan());
+        plans.push_back(line == nullptr ? nullptr : rig.studies.of(*line->requests)->shared_plan());
       }
       Workload workload = workload_of(trace, plans, [](OpId) { return true; });
       Order order(workload, {.implicit_launch_order = true});

@@ -33,7 +33,7 @@ TEST_CASE("llama3-70b-fsdp-to-tp holds the 723 weights of Llama-3-70B") {
   std::int64_t bytes = 0;
   std::map<std::string, int> from;
   for (const TraceOperation& operation : trace.operations) {
-    const Request& request = *std::get<TraceRedistribute>(operation.body).request;
+    const Request& request = std::get<TraceRedistribute>(operation.body).requests->front();
     bytes += request.source().bytes();
     ++from[request.source().placements_text() + " " + request.destination().placements_text()];
   }

@@ -45,8 +45,9 @@ constexpr std::int64_t kNoLimit = kMaxBytes;
 DataReport checked(const Request& request, std::int64_t budget = kNoLimit,
                    std::int64_t limit = kNoLimit, std::string_view planner = "p2p") {
   return sim::move_and_check(
-      planned(request, planner), [&](const Request& smaller) { return planned(smaller, planner); },
-      budget, limit);
+      planned(request, planner),
+      [&](std::span<const Request> smaller) { return planned(smaller.front(), planner); }, budget,
+      limit);
 }
 
 }  // namespace

@@ -53,10 +53,10 @@ TEST_CASE("A trace says what its lines say") {
   CHECK(trace.findings.empty());
   REQUIRE(trace.operations.size() == 6);
   CHECK(trace.place_of(OpId{2}) == "t.jsonl:4");
-  const Request& first = *std::get<TraceRedistribute>(trace.operations[0].body).request;
+  const Request& first = std::get<TraceRedistribute>(trace.operations[0].body).requests->front();
   CHECK(first.text() == "bf16[8,6] S(0)S(1) on dp=2,tp=2 -> RS(1)");
   CHECK(trace.line_of(OpId{0}).name == "w");
-  const Request& second = *std::get<TraceRedistribute>(trace.operations[1].body).request;
+  const Request& second = std::get<TraceRedistribute>(trace.operations[1].body).requests->front();
   CHECK(second.destination().mesh().ranks() ==
         std::vector<Rank>{Rank{8}, Rank{9}, Rank{10}, Rank{11}});
   CHECK(trace.operations[1].stream == 3);
@@ -75,8 +75,8 @@ TEST_CASE("Lines that say the same share one request; blank lines and CRLF do no
                      R"t("from": "S(0)R", "to": "RR", "mesh": "a"})t";
   Trace trace = trace_of(kHeader + "\r\n \r\n" + line + "\r\n\n" + line);
   REQUIRE(trace.operations.size() == 2);
-  CHECK(std::get<TraceRedistribute>(trace.operations[0].body).request ==
-        std::get<TraceRedistribute>(trace.operations[1].body).request);
+  CHECK(std::get<TraceRedistribute>(trace.operations[0].body).requests ==
+        std::get<TraceRedistribute>(trace.operations[1].body).requests);
   CHECK(trace.line_of(OpId{1}).number == 5);
 }
 

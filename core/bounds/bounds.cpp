@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "core/base/errors.h"
@@ -109,21 +108,25 @@ Bound bound_of(const Request& request, const Topology& topology, Switches use) {
 }
 
 RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets) {
-  // Equal requests are counted once.
-  std::map<Digest, std::pair<const Request*, std::int64_t>> kinds;
-  for (const Request& request : requests)
-    ++kinds.try_emplace(request.fingerprint(), &request, 0).first->second.second;
-  std::optional<RequestDemand> sum;
-  for (const auto& [fingerprint, kind] : kinds) {
-    RequestDemand demand = demand_of(*kind.first, sets);
-    std::int64_t times = kind.second;
-    if (!sum) {
+  // Equal requests are counted once, in the order of the first of each.
+  std::vector<std::pair<const Request*, std::int64_t>> kinds;
+  std::map<Digest, std::size_t> known;
+  for (const Request& request : requests) {
+    auto [at, is_new] = known.try_emplace(request.fingerprint(), kinds.size());
+    if (is_new) kinds.emplace_back(&request, 0);
+    ++kinds[at->second].second;
+  }
+  RequestDemand sum;
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    RequestDemand demand = demand_of(*kinds[k].first, sets);
+    std::int64_t times = kinds[k].second;
+    if (k == 0) {
       sum = demand;
       --times;
     }
-    for (; times > 0; --times) add(*sum, demand);
+    for (; times > 0; --times) add(sum, demand);
   }
-  return *std::move(sum);
+  return sum;
 }
 
 Bound bound_of(std::span<const Request> requests, const Topology& topology, Switches use) {

@@ -261,7 +261,7 @@ Digest fingerprint_of(std::span<const Request> requests) {
 }
 
 std::string text_of(std::span<const Request> requests) {
-  constexpr std::size_t kMost = 3;
+  constexpr std::size_t kMost = 4;
   std::string out;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (i == kMost) return out + "; and " + std::to_string(requests.size() - i) + " more";

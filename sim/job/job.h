@@ -24,7 +24,8 @@ std::shared_ptr<const Topology> topology_for(const std::string& spec, Rank highe
 // number of tensors.
 struct Subject {
   std::vector<Request> requests;
-  std::shared_ptr<const Plan> plan;  // if set, in place of the requests
+  std::shared_ptr<const Plan> plan = {};  // if set, in place of the requests
+  std::string topology = {};              // that the requests' file names; used if no other is
   Rank highest_rank() const;
 };
 

@@ -63,19 +63,21 @@ Trace parse_trace(std::istream& in, const std::string& file, std::string_view fo
   return builder.finish();
 }
 
-std::vector<Request> parse_requests(std::istream& in, const std::string& file) {
+JobFile parse_requests(std::istream& in, const std::string& file) {
   LineReader lines(in, file);
   TraceBuilder builder(file);
   read_request_lines(lines, builder);
   Trace trace = builder.finish();
-  std::vector<Request> out;
+  JobFile out{{}, trace.topology};
   for (const TraceOperation& operation : trace.operations) {
     const auto& line = std::get<TraceRedistribute>(operation.body);
     for (const Request& request : *line.requests) {
       bool only = line.requests->size() == 1;
-      out.push_back(only ? request.named(trace.line_of(operation).name) : request);
+      out.requests.push_back(only ? request.named(trace.line_of(operation).name) : request);
     }
   }
+  if (out.requests.empty())
+    throw InputError(fmt::format("{}: expected a request at least, found none", file));
   return out;
 }
 
@@ -107,7 +109,7 @@ Trace read_trace(const std::string& path, std::string_view format) {
   });
 }
 
-std::vector<Request> read_requests(const std::string& path) {
+JobFile read_requests(const std::string& path) {
   return parsed_file(path, "a file of requests", [&](std::istream& in, const std::string& name) {
     return parse_requests(in, name);
   });

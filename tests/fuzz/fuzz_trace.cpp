@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traces in any format, recognised by content: read, links resolved, calls decided, or refused.
+// Traces in any format, recognised by content: read, links resolved, calls decided, or refused; and
+// the same text as the requests of a job.
 #include <sstream>
 
 #include "sim/dispatch/dispatch.h"
@@ -20,6 +21,11 @@ bool is_small(const sim::Trace& trace) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::refused_or_fine([&] {
+    std::istringstream in{std::string(fuzz::text_of(data, size))};
+    if (sim::parse_requests(in, "input.jsonl").requests.empty())
+      fuzz::broken("a job of no request");
+  });
   return fuzz::refused_or_fine([&] {
     std::istringstream in{std::string(fuzz::text_of(data, size))};
     sim::Trace trace = sim::parse_trace(in, "input.jsonl");

@@ -184,7 +184,7 @@ def one_reason(launcher):
             "missing option",
             [(3, ["--mesh", "2"])],
             2,
-            ["reshard: error: --shape: required, or give --plan FILE"],
+            ["reshard: error: --shape: required, or give --requests FILE or --plan FILE"],
         ),
         (
             "too few processes",

@@ -21,10 +21,15 @@ std::vector<NamedFile> inputs_of(const RequestOptions& request, const MachineOpt
   return out;
 }
 
+std::shared_ptr<const Topology> topology_of(const sim::Subject& subject,
+                                            const MachineOptions& machine) {
+  return sim::topology_for(machine.topology.empty() ? subject.topology : machine.topology,
+                           subject.highest_rank());
+}
+
 sim::Job job_of(const sim::Subject& subject, const MachineOptions& machine,
                 const sim::StudyOptions& options) {
-  return {subject, sim::topology_for(machine.topology, subject.highest_rank()), planner_of(machine),
-          options};
+  return {subject, topology_of(subject, machine), planner_of(machine), options};
 }
 
 sim::StudyOptions study_options(const MachineOptions& machine) {
@@ -85,7 +90,9 @@ sim::Subject subject_of(const RequestOptions& options, const MachineOptions& mac
   if (!options.requests_file.empty()) {
     refuse_both(!options.plan_files.empty(), "--requests", "--plan");
     refuse_request_options(options, "--requests FILE");
-    subject.requests = sim::read_requests(options.requests_file);
+    sim::JobFile file = sim::read_requests(options.requests_file);
+    subject.requests = std::move(file.requests);
+    subject.topology = std::move(file.topology);
     return subject;
   }
   refuse_both(!machine.planner.empty(), "--planner", "--plan");

@@ -24,6 +24,10 @@ sim::StudyOptions study_options(const MachineOptions& machine);
 
 sim::Subject subject_of(const RequestOptions& options, const MachineOptions& machine);
 
+// The topology that the options name, else the one that the subject's file names, else the default.
+std::shared_ptr<const Topology> topology_of(const sim::Subject& subject,
+                                            const MachineOptions& machine);
+
 // The subject carried through on the machine that the options name.
 sim::Job job_of(const sim::Subject& subject, const MachineOptions& machine,
                 const sim::StudyOptions& options);

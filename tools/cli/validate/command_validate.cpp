@@ -85,8 +85,8 @@ std::string plan_all(const ValidateOptions& options, Processes& processes, Setup
   wanted.explain = is_root && !options.output.html.empty();
   wanted.on_stage = [&](std::string_view what) { setup.stage(what); };
   if (is_root) setup.progress.emplace();
-  setup.job.emplace(subject, sim::topology_for(options.machine.topology, subject.highest_rank()),
-                    planner_of(options.machine), wanted);
+  setup.job.emplace(subject, topology_of(subject, options.machine), planner_of(options.machine),
+                    wanted);
   const Plan& plan = setup.plan();
   return fmt::format("{} by {} ({})",
                      plan.tensors.size() == 1 ? plan.request().text()

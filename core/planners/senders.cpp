@@ -14,7 +14,7 @@ bool has_replicas(const TensorKind& kind) { return kind.source_cells.replica_off
 }  // namespace
 
 Senders::Senders(const Demand& demand, const Topology* topology)
-    : demand_(demand), topology_(topology), sent_(demand.ranks().size(), 0) {
+    : topology_(topology), sent_(demand.ranks().size(), 0) {
   std::vector<bool> replicated(demand.ranks().size(), false);
   bool any = false;
   for (const TensorKind& kind : demand.kinds()) {

@@ -57,7 +57,6 @@ class Senders {
   void refresh(const KindReplicas& of, Heap& heap) const;
   void compute_shares();
 
-  const Demand& demand_;
   const Topology* topology_;
   std::vector<KindReplicas> kinds_;
   std::vector<std::int64_t> sent_;     // by slot; heaps are brought up to date when used

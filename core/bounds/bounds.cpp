@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <utility>
 
 #include "core/base/errors.h"
@@ -43,6 +42,9 @@ std::int64_t latency_bound_ps(const RequestDemand& demand, const CutSets& sets) 
 }
 
 // Both must be demands of the same sets.
+
+}  // namespace
+
 void add(RequestDemand& sum, const RequestDemand& more) {
   auto add_all = [](std::vector<Int128>& to, const std::vector<Int128>& from) {
     std::transform(from.begin(), from.end(), to.begin(), to.begin(), std::plus<>());
@@ -54,8 +56,6 @@ void add(RequestDemand& sum, const RequestDemand& more) {
   sum.entry_ps = std::max(sum.entry_ps, more.entry_ps);
   sum.owner_latency_ps = std::max(sum.owner_latency_ps, more.owner_latency_ps);
 }
-
-}  // namespace
 
 std::string_view text(LimitedBy limit) {
   switch (limit) {
@@ -105,28 +105,6 @@ Bound bound_of(const RequestDemand& demand, const CutSets& sets) {
 
 Bound bound_of(const Request& request, const Topology& topology, Switches use) {
   return bound_of(std::span(&request, 1), topology, use);
-}
-
-RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets) {
-  // Equal requests are counted once, in the order of the first of each.
-  std::vector<std::pair<const Request*, std::int64_t>> kinds;
-  std::map<Digest, std::size_t> known;
-  for (const Request& request : requests) {
-    auto [at, is_new] = known.try_emplace(request.fingerprint(), kinds.size());
-    if (is_new) kinds.emplace_back(&request, 0);
-    ++kinds[at->second].second;
-  }
-  RequestDemand sum;
-  for (std::size_t k = 0; k < kinds.size(); ++k) {
-    RequestDemand demand = demand_of(*kinds[k].first, sets);
-    std::int64_t times = kinds[k].second;
-    if (k == 0) {
-      sum = demand;
-      --times;
-    }
-    for (; times > 0; --times) add(sum, demand);
-  }
-  return sum;
 }
 
 Bound bound_of(std::span<const Request> requests, const Topology& topology, Switches use) {

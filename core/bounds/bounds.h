@@ -121,8 +121,11 @@ struct RequestDemand {
 // Demand of one request; its ranks must be among those of `sets`. Throws InputError if it would
 // take more than 2^33 steps of work.
 RequestDemand demand_of(const Request& request, const CutSets& sets);
-// Of several requests that are performed together.
+// Of several requests that are performed together: everything of those that fold equally many
+// addends counts together.
 RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets);
+// Adds bytes, receipts and prices; of the other bounds the greatest stays.
+void add(RequestDemand& sum, const RequestDemand& more);
 
 // Adds to `in_bytes` (per set of CutSets) what a plain transfer of `bytes` from one rank of the job
 // to another brings into each set.
@@ -134,8 +137,8 @@ Bound bound_of(const Request& request, const Topology& topology, Switches use = 
 // The same, from parts that are already computed.
 Bound bound_of(const RequestDemand& demand, const CutSets& sets);
 // Bound of several requests that one job of all their ranks performs together, in any order. Every
-// byte belongs to one of them, so bytes into sets, receipts and prices add up; of the other bounds
-// the greatest holds.
+// byte belongs to one of them, so bytes into sets, receipts and prices add up, and so does what the
+// holder and entry bounds count in requests that fold equally many addends.
 Bound bound_of(std::span<const Request> requests, const Topology& topology,
                Switches use = Switches::Reduce);
 

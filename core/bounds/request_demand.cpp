@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts everything that the bounds need of a request in one pass over its atoms.
+// Counts everything that the bounds need of a job in one pass over the atoms of its requests.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,93 +22,145 @@
 namespace reshard {
 namespace {
 
-// Calls visit(list of holders, list of needers, elements) for every atom.
+// The lists of several requests in one, each once.
+class ListMerger {
+ public:
+  // Adds all lists and returns their numbers here.
+  std::vector<std::size_t> add(const MemberLists& lists) {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      std::span<const Member> members = lists.list(i);
+      auto [at, is_new] = known_.try_emplace({members.begin(), members.end()}, all_.size());
+      if (is_new) {
+        all_.members.insert(all_.members.end(), members.begin(), members.end());
+        all_.begins.push_back(all_.members.size());
+      }
+      out.push_back(at->second);
+    }
+    return out;
+  }
+  const MemberLists& all() const { return all_; }
+
+ private:
+  MemberLists all_{{}, {0}};
+  std::map<std::vector<Member>, std::size_t> known_;
+};
+
+// A request that occurs `times` times in a job, and the numbers of its lists among the job's.
+struct CountedRequest {
+  const Request* request;
+  std::int64_t times;
+  std::int64_t kept = 1, zeros = 1;
+  std::vector<std::size_t> holders = {}, needers = {};
+};
+
+// Calls visit(list of holders, list of needers, bytes) for every atom of a request.
 template <typename Visit>
-void for_each_atom(const Request& request, const MemberLists& holders, const MemberLists& needers,
+void for_each_atom(const CountedRequest& of, const MemberLists& holders, const MemberLists& needers,
                    const Visit& visit) {
-  Atoms atoms(request);
+  Atoms atoms(*of.request);
   auto lists = [](const MemberLists& members) { return static_cast<std::int64_t>(members.size()); };
   Int128 per_atom = Int128{static_cast<std::int64_t>(holders.members.size())} / lists(holders) +
                     static_cast<std::int64_t>(needers.members.size()) / lists(needers) + 1;
-  if (per_atom * atoms.count() * holders.kept > kMaxBoundWork)
+  if (per_atom * atoms.count() * of.kept > kMaxBoundWork)
     throw InputError(fmt::format(
         "request: expected at most 2^33 pairs of shards and holders to bound, found more in {}",
-        request.text()));
+        of.request->text()));
 
-  std::vector<std::int64_t> zero = zero_coordinates(request);
+  std::vector<std::int64_t> zero = zero_coordinates(*of.request);
+  std::int64_t width = size_bytes(of.request->dtype());
   atoms.for_each([&](std::int64_t source, std::int64_t destination, std::int64_t elements) {
-    for (std::int64_t kept = 0; kept < holders.kept; ++kept)
-      visit(to_index(source * holders.kept + kept),
-            to_index((destination * holders.kept + kept) * needers.zeros + zero[to_index(source)]),
-            elements);
+    for (std::int64_t kept = 0; kept < of.kept; ++kept)
+      visit(
+          of.holders[to_index(source * of.kept + kept)],
+          of.needers[to_index((destination * of.kept + kept) * of.zeros + zero[to_index(source)])],
+          elements * width);
   });
 }
 
-// The counts of one request: level by level, scope by scope.
+// The counts of requests that fold equally many addends: level by level, scope by scope, in bytes.
+// What all of them have in the same places counts together, so that the bounds are those of the
+// job.
 class RequestCount {
  public:
-  RequestCount(const Request& request, const CutSets& sets)
-      : request_(request),
+  RequestCount(std::vector<CountedRequest> requests, const CutSets& sets)
+      : requests_(std::move(requests)),
         sets_(sets),
-        folds_(request.fold().fold_count > 1),
-        holders_(holders_of(request, sets.ranks())),
-        needers_(needers_of(request, sets.ranks())),
+        fold_count_(requests_.front().request->fold().fold_count),
+        holders_(merged(true)),
+        needers_(merged(false)),
         latency_(sets.topology(), sets.ranks(), holders_, needers_) {
     for (const CutLevel& level : sets.levels())
-      levels_.emplace_back(holders_, needers_, request.fold().fold_count, view_of(level));
+      levels_.emplace_back(holders_, needers_, fold_count_, view_of(level));
     for (std::size_t l = 0; l < sets.levels().size(); ++l)
       if (sets.levels()[l].of_nodes) nodes_ = l;
     if (nodes_) far_.emplace(holders_, needers_, sets.levels()[*nodes_].member_of);
     for (Scopes& scopes : scopes_of(sets))
-      held_.emplace_back(holders_, needers_, folds_, std::move(scopes));
+      held_.emplace_back(holders_, needers_, folds(), std::move(scopes));
   }
 
   void run() {
-    bool by_owner = !folds_ && !latency_.of_job().uniform_within();
-    for_each_atom(request_, holders_, needers_,
-                  [&](std::size_t holders, std::size_t needers, std::int64_t elements) {
-                    std::int64_t by_rank = levels_.front().add(holders, needers, elements);
-                    for (std::size_t l = 1; l < levels_.size(); ++l) {
-                      std::int64_t by_set = levels_[l].add(holders, needers, elements);
-                      levels_[l].add_price(holders, needers, elements, by_rank, by_set);
-                    }
-                    for (HeldCount& held : held_) held.add(holders, needers, elements);
-                    if (far_ && by_rank > 0)
-                      far_->add(holders, needers, elements, [&](std::int32_t node) {
-                        return levels_[*nodes_].complete(holders, node);
-                      });
-                    if (by_owner) latency_.add(holders, needers);
-                  });
+    bool by_owner = !folds() && !latency_.of_job().uniform_within();
+    for (const CountedRequest& of : requests_)
+      for_each_atom(of, holders_, needers_,
+                    [&](std::size_t holders, std::size_t needers, std::int64_t bytes) {
+                      add(holders, needers, bytes * of.times, by_owner);
+                    });
   }
 
   RequestDemand demand() const {
     RequestDemand demand;
     demand.in_bytes.resize(sets_.size());
-    std::int64_t width = size_bytes(request_.dtype());
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       const CutLevel& level = sets_.levels()[l];
       for (std::size_t set = 0; set < level.names.size(); ++set) {
-        demand.in_bytes[level.first_set + 2 * set] = levels_[l].in()[set] * width;
-        demand.in_bytes[level.first_set + 2 * set + 1] = levels_[l].in_complement()[set] * width;
+        demand.in_bytes[level.first_set + 2 * set] = levels_[l].in()[set];
+        demand.in_bytes[level.first_set + 2 * set + 1] = levels_[l].in_complement()[set];
       }
-      demand.receipts_bytes.push_back(levels_[l].receipts() * width);
-      demand.prices.push_back(levels_[l].price(width));
+      demand.receipts_bytes.push_back(levels_[l].receipts());
+      demand.prices.push_back(levels_[l].price(1));
     }
     JobCapacities capacities(sets_.topology(), sets_.ranks());
-    demand.holder_ps = holder_ps(capacities, width);
+    demand.holder_ps = holder_ps(capacities);
     if (far_)
-      demand.entry_ps = far_->bound_ps(width, sets_.topology(), sets_.ranks(), capacities,
-                                       sets_.reducing().network);
+      demand.entry_ps =
+          far_->bound_ps(1, sets_.topology(), sets_.ranks(), capacities, sets_.reducing().network);
     demand.owner_latency_ps = owner_latency_ps();
     return demand;
   }
 
  private:
+  bool folds() const { return fold_count_ > 1; }
+
+  MemberLists merged(bool holds) {
+    ListMerger merger;
+    for (CountedRequest& of : requests_) {
+      MemberLists own =
+          holds ? holders_of(*of.request, sets_.ranks()) : needers_of(*of.request, sets_.ranks());
+      (holds ? of.holders : of.needers) = merger.add(own);
+      (holds ? of.kept : of.zeros) = holds ? own.kept : own.zeros;
+    }
+    return merger.all();
+  }
+
+  void add(std::size_t holders, std::size_t needers, std::int64_t bytes, bool by_owner) {
+    std::int64_t by_rank = levels_.front().add(holders, needers, bytes);
+    for (std::size_t l = 1; l < levels_.size(); ++l) {
+      std::int64_t by_set = levels_[l].add(holders, needers, bytes);
+      levels_[l].add_price(holders, needers, bytes, by_rank, by_set);
+    }
+    for (HeldCount& held : held_) held.add(holders, needers, bytes);
+    if (far_ && by_rank > 0)
+      far_->add(holders, needers, bytes,
+                [&](std::int32_t node) { return levels_[*nodes_].complete(holders, node); });
+    if (by_owner) latency_.add(holders, needers);
+  }
+
   LevelView view_of(const CutLevel& level) const {
     Reducing switches = sets_.reducing();
     LevelView view{level.member_of, static_cast<std::int32_t>(level.names.size()),
                    switches.network || (switches.nvlink && !level.of_nodes),
-                   request_.fold().fold_count > 2 && !switches.network && !switches.nvlink};
+                   fold_count_ > 2 && !switches.network && !switches.nvlink};
     for (std::int32_t& set : view.set_of)
       if (set < 0) set = view.sets;
     return view;
@@ -125,14 +180,13 @@ class RequestCount {
     return out;
   }
 
-  std::int64_t holder_ps(JobCapacities& capacities, std::int64_t width) const {
+  std::int64_t holder_ps(JobCapacities& capacities) const {
     std::vector<bool> lacks;
     for (std::size_t rank = 0; rank < sets_.ranks().size(); ++rank)
       lacks.push_back(levels_.front().in()[rank] > 0);
     std::int64_t bound = 0;
     for (const HeldCount& held : held_)
-      bound =
-          std::max(bound, held.bound_ps(capacities, sets_.topology(), sets_.ranks(), lacks, width));
+      bound = std::max(bound, held.bound_ps(capacities, sets_.topology(), sets_.ranks(), lacks, 1));
     return bound;
   }
 
@@ -148,9 +202,9 @@ class RequestCount {
     return latency;
   }
 
-  const Request& request_;
+  std::vector<CountedRequest> requests_;
   const CutSets& sets_;
-  bool folds_;
+  std::int64_t fold_count_;
   MemberLists holders_, needers_;
   OwnerLatency latency_;
   std::vector<LevelCount> levels_;
@@ -159,13 +213,48 @@ class RequestCount {
   std::optional<FarCount> far_;       // if there are several nodes
 };
 
+RequestDemand counted(std::vector<CountedRequest> requests, const CutSets& sets) {
+  RequestCount count(std::move(requests), sets);
+  count.run();
+  return count.demand();
+}
+
 }  // namespace
 
 RequestDemand demand_of(const Request& request, const CutSets& sets) {
+  return demand_of(std::span(&request, 1), sets);
+}
+
+RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets) {
   if (sets.levels().empty()) return {};
-  RequestCount count(request, sets);
-  count.run();
-  return count.demand();
+  // By the number of addends, in the order of the first of each; equal requests are counted once.
+  std::vector<std::vector<CountedRequest>> groups;
+  std::map<std::int64_t, std::size_t> group_of;
+  std::map<Digest, std::pair<std::size_t, std::size_t>> known;
+  for (const Request& request : requests) {
+    auto [group, is_new] = group_of.try_emplace(request.fold().fold_count, groups.size());
+    if (is_new) groups.emplace_back();
+    std::vector<CountedRequest>& list = groups[group->second];
+    auto [at, first] = known.try_emplace(request.fingerprint(), group->second, list.size());
+    if (first) list.push_back({&request, 0});
+    ++list[at->second.second].times;
+  }
+  std::optional<RequestDemand> sum;
+  for (const std::vector<CountedRequest>& group : groups) {
+    RequestDemand demand = counted(group, sets);
+    // These bounds are not always greater for more requests, and each one's own holds, too.
+    if (group.size() > 1)
+      for (const CountedRequest& of : group) {
+        RequestDemand alone = counted({of}, sets);
+        demand.entry_ps = std::max(demand.entry_ps, alone.entry_ps);
+        demand.holder_ps = std::max(demand.holder_ps, alone.holder_ps);
+      }
+    if (sum)
+      add(*sum, demand);
+    else
+      sum = std::move(demand);
+  }
+  return *std::move(sum);
 }
 
 void add_transfer(std::vector<Int128>& in_bytes, const CutSets& sets, Rank source, Rank destination,

@@ -161,7 +161,8 @@ def a_pool_is_refused_unless_lanes_are_named(mesh, line):
     # On the diagonal nothing travels: there calls may be over before the next one begins.
     alone = row == column
     for each in unnamed:
-        expect("a lane=, equal on all ranks" in str(each) or (alone and each is True), unnamed)
+        worded = "a lane= that is equal on all ranks" in str(each)
+        expect(worded or (alone and each is True), unnamed)
 
 
 # ---- what is refused
@@ -201,7 +202,7 @@ def texts_become_placements(mesh, line):
         expect(torch.equal(y.full_tensor(), whole))
     y = redistribute(x, "_S(0,2)S(0)")
     expect(y.placements == (_StridedShard(0, split_factor=2), Shard(0)), str(y.placements))
-    expect_refused(lambda: redistribute(x, "S(0)[1]S(0)[0]"), "no order of axes")
+    expect_refused(lambda: redistribute(x, "S(0)[1]S(0)[0]"), "without an order of axes")
     expect_refused(lambda: redistribute(x, "S(1)R", lane=7), "lane: expected a string")
 
 

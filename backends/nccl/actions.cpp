@@ -7,6 +7,7 @@
 #include "backends/host/message.h"
 #include "core/base/integers.h"
 #include "core/bytes/box_copy.h"
+#include "core/schedule/packed_messages.h"
 
 namespace reshard::backends::nccl {
 
@@ -15,7 +16,6 @@ namespace {
 using host::End;
 using host::HostMessage;
 
-constexpr std::int64_t kAlignment = 256;
 // Placeholder addresses: far from any real address, and from each other.
 constexpr std::uintptr_t kMadeUp = std::uintptr_t{1} << 48;
 
@@ -61,15 +61,27 @@ HostMessage message_of(const Messages::PeerMessage& message, End end, const Rank
       std::numeric_limits<std::int64_t>::max());
 }
 
-// visit(peer, message, end, staged bytes), sends first; staged is 0 if the message is contiguous.
+// visit(peer, transfer, end, staged bytes) for every transfer (packed_messages.h), sends first;
+// staged is 0 if it is contiguous.
 template <class Visit>
 void for_each_message(const Messages& work, const RankMemory& memory, Visit&& visit) {
-  for (auto [list, end] : {std::pair{&work.sends, End::Sends}, {&work.receives, End::Receives}})
-    for (const Messages::PeerMessage& message : *list) {
-      HostMessage local = message_of(message, end, memory);
-      const host::Chunk& chunk = local.chunks.front();
-      visit(message.peer, local, end,
-            chunk.in_place != nullptr ? 0 : ceil_div(chunk.bytes, kAlignment) * kAlignment);
+  for (End end : {End::Sends, End::Receives})
+    for (const Messages::PeerMessage& message : end == End::Sends ? work.sends : work.receives) {
+      auto bytes_of = [&](std::size_t i) {
+        const PlacedMove& move = message.moves[i];
+        const Place& mine = end == End::Sends ? move.from : move.to;
+        return element_count(move.extents) * size_bytes(memory.dtype(mine.buffer));
+      };
+      for_each_transfer(message.moves.size(), bytes_of, [&](std::size_t first, std::size_t count) {
+        auto begin = message.moves.begin() + static_cast<std::ptrdiff_t>(first);
+        HostMessage local = message_of(
+            {message.peer, {begin, begin + static_cast<std::ptrdiff_t>(count)}}, end, memory);
+        const host::Chunk& chunk = local.chunks.front();
+        visit(message.peer, local, end,
+              chunk.in_place != nullptr
+                  ? 0
+                  : ceil_div(chunk.bytes, kPackedAlignment) * kPackedAlignment);
+      });
     }
 }
 
@@ -168,7 +180,8 @@ std::vector<Action> make_actions(const Plan& plan, const RankMemory& memory, con
 }
 
 RankMemory::RankMemory(const RankSchedule& schedule, std::span<const CallerShards> shards)
-    : schedule_(schedule), layout_(lay_out_temporaries(temporary_lives(schedule), kAlignment)) {
+    : schedule_(schedule),
+      layout_(lay_out_temporaries(temporary_lives(schedule), kPackedAlignment)) {
   auto add = [&](std::int64_t bytes) {
     regions_.push_back({reinterpret_cast<std::byte*>(kMadeUp * (1 + regions_.size())), bytes});
   };
@@ -193,7 +206,7 @@ void RankMemory::need_staging(std::int64_t bytes) {
 std::int64_t RankMemory::needed_bytes() const {
   std::int64_t out = 0;
   for (const Region& region : regions_)
-    out += ceil_div(region.needed_bytes, kAlignment) * kAlignment;
+    out += ceil_div(region.needed_bytes, kPackedAlignment) * kPackedAlignment;
   return out;
 }
 

@@ -26,6 +26,7 @@ struct Chunking {
   std::vector<std::int32_t> weights{1};  // relative sizes of the chunks, in order
   int window = 2;                        // chunks in flight at a time
   bool waves = false;                    // for machines that run steps one after the other
+  bool all_paced = false;                // all hops, so that fewer messages are packed at a time
 };
 
 // Adds the steps to a plan of the job's tensors, and gives `say` the reason for each.

@@ -48,7 +48,7 @@ void StagedSteps::link() {
       const Stage& own = stages_[to_index(stage)];
       for (std::int32_t producer : own.producers) at->second.after.insert(place(producer, chunk));
       if (layout_.waves) continue;
-      if (own.paced && chunk >= layout_.window)
+      if ((own.paced || layout_.all_paced) && chunk >= layout_.window)
         at->second.after.insert(place(stage, chunk - layout_.window));
       // A step can follow only what is listed before it, so a stage that reads much later holds
       // more chunks.

@@ -37,6 +37,7 @@ struct StageLayout {
   std::int32_t chunks = 1;
   int window = 2;  // chunks of a paced stage that are in flight at a time
   bool waves = false;
+  bool all_paced = false;  // so that no stage has more than `window` chunks of messages packed
 };
 
 class StagedSteps {

@@ -115,6 +115,8 @@ class Joiner {
 Plan join(std::vector<Request> tensors, std::span<const PlanOfTensors> parts, std::string planner) {
   Plan out(std::move(tensors), std::move(planner));
   for (const PlanOfTensors& part : parts) Joiner(part, out).run();
+  out.frees_sources = std::all_of(parts.begin(), parts.end(),
+                                  [](const auto& part) { return part.plan->frees_sources; });
   return out;
 }
 

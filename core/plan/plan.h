@@ -272,6 +272,9 @@ struct Plan {
   IndexVector<Slot, Rank> ranks;  // ascending: those of all tensors
   IndexVector<BufferId, Buffer> buffers;
   IndexVector<StepId, Step> steps;
+  // Whether executors may free a rank's source after the last step that reads it, and have to
+  // allocate destinations only for the first step that writes them. Does not change the values.
+  bool frees_sources = false;
 
   // A plan without steps; its source and destination buffers have the shapes of the requests.
   Plan(Request request, std::string planner);
@@ -340,10 +343,15 @@ Box output_of(const Plan& plan, const CollectiveStep& step, std::size_t group);
 // Block i of n of an operand, along `dim`.
 Box block_of(const Box& operand, int dim, std::int64_t i, std::int64_t n);
 
-// The body of a collective step; null for all other kinds.
+// The body of a step of one kind; null for all other kinds.
 inline const CollectiveStep* collective_of(const Step& step) {
   return std::get_if<CollectiveStep>(&step.body);
 }
+inline const ExchangeStep* exchange_of(const Step& step) {
+  return std::get_if<ExchangeStep>(&step.body);
+}
+inline ExchangeStep* exchange_of(Step& step) { return std::get_if<ExchangeStep>(&step.body); }
+inline const CopyStep* copy_of(const Step& step) { return std::get_if<CopyStep>(&step.body); }
 
 // "copy", "fill", "exchange", "reduce", "all_gather", "reduce_scatter", "all_reduce", "all_to_all".
 inline std::string_view kind_text(const Step& step) {

@@ -31,6 +31,9 @@ struct ConsideredPlan {
   std::int64_t peak_bytes() const { return found.bytes->peak_max; }
   std::int64_t total_ps() const { return found.timing->time_ps + first_use_ps; }
   auto cost() const { return std::pair(total_ps(), peak_bytes()); }
+  bool fits(const MemoryLimits& limits) const {
+    return !limits.any() || reshard::fits(*found.needs, limits);
+  }
 };
 
 // The plans that planners made, and why the others refused.
@@ -60,6 +63,7 @@ class Candidates {
     own.p2p = p2p_;
     try {
       Plan plan = make(own);
+      fit_found(plan, input, found);
       auto like = std::find_if(made_.begin(), made_.end(), [&](const ConsideredPlan& other) {
         return other.plan.steps == plan.steps && other.plan.buffers == plan.buffers;
       });
@@ -121,6 +125,7 @@ std::vector<Plan> own_plans(const Demand& demand, const PlannerInput& input) {
     own.p2p = nullptr;
     own.found = nullptr;
     own.explanation = nullptr;
+    own.memory = {};  // the whole is fitted
     out.push_back(plan_auto(kind.request(), own));
   }
   return out;
@@ -161,6 +166,7 @@ void add_mixed(Candidates& out, const Demand& demand, const PlannerInput& input,
       plain.p2p = nullptr;
       plain.found = nullptr;
       plain.explanation = nullptr;
+      plain.memory = {};
       Plan of_rest = row.make(Demand(rest), plain);
       std::vector<PlanOfTensors> all = parts;
       together.plan = &of_rest;
@@ -193,7 +199,7 @@ Candidates candidates_of(const Demand& demand, const PlannerInput& input) {
   if (is_job(demand) && why.empty()) try {
       add_own(out, demand, input);
     } catch (const InputError&) {
-      // Some tensor has no plan of its own within the memory limit.
+      // Some tensor has no plan of its own.
     }
   if (out.made().empty()) {
     std::vector<std::string> reasons = out.left_out();
@@ -217,7 +223,7 @@ void find_out(ConsideredPlan& own, std::span<ConsideredPlan* const> before,
   }
   if (!own.found.bytes) own.found.bytes = count_bytes(own.plan);
   if (own.found.timing) return;
-  if (own.peak_bytes() <= input.memory_limit_bytes.value_or(own.peak_bytes()))
+  if (own.fits(input.memory))
     own.found.timing = input.plan_time(own.plan, *input.topology, limit_ps);
 }
 
@@ -303,12 +309,13 @@ Plan plan_auto(const Demand& demand, const PlannerInput& input) {
     if (candidate.found.timing && (best == nullptr || candidate.cost() < best->cost()))
       best = &candidate;
   if (best == nullptr) {
-    auto least = std::min_element(candidates.begin(), candidates.end(),
-                                  [](const ConsideredPlan& a, const ConsideredPlan& b) {
-                                    return a.peak_bytes() < b.peak_bytes();
-                                  });
-    require_memory(fmt::format("planner {}", least->planner), least->peak_bytes(),
-                   *input.memory_limit_bytes);
+    auto excess = [&](const ConsideredPlan& own) {
+      return excess_bytes(*own.found.needs, input.memory);
+    };
+    auto least = std::min_element(
+        candidates.begin(), candidates.end(),
+        [&](const ConsideredPlan& a, const ConsideredPlan& b) { return excess(a) < excess(b); });
+    require_fit(fmt::format("planner {}", least->planner), *least->found.needs, input.memory);
   }
   if (input.explanation != nullptr) explain(found, *best, *input.explanation);
   if (input.found != nullptr) *input.found = std::move(best->found);

@@ -127,8 +127,8 @@ class PackedPlanner {
     hops_ = hops_of(usual);
     std::int32_t count = chunks_for(usual);
     offer(usual, count);
+    if (!best_->fits || best_->cut) try_more_until_it_fits(usual);
     if (is_large() && best_->fits) return taken();
-    if (!best_->fits) try_more_until_it_fits(usual);
     if (count < kManyChunks) try_fewer_and_more(usual, best_->chunks);
     if (is_slow()) try_other_depths(usual);
     // Latencies matter if they are more than a few hundredths of the whole.
@@ -142,13 +142,14 @@ class PackedPlanner {
   struct Variant {
     Plan plan;
     Explanation explanation;
-    std::optional<PlanBytes> bytes;    // if there is a limit
+    std::optional<MemoryNeeds> needs;  // if there are limits
     std::optional<PlanTiming> timing;  // if it fits and plan_time is set
-    bool fits;                         // the memory limit
+    bool fits;                         // the limits
     std::int32_t chunks;
     std::size_t trees;
     std::int64_t packed_ps;  // busy time of the busiest resource class
     std::int32_t busiest;
+    bool cut = false;  // to fit
   };
 
   Packing packing(const Aim& aim) const {
@@ -180,9 +181,10 @@ class PackedPlanner {
     return hops * symmetry_.size();
   }
 
-  // Limits the chunks of all hops of all trees to 2^21 moves, of jobs to 2^19.
+  // Limits the chunks of all hops of all trees to 2^21 moves, of jobs to 2^19 where time alone
+  // counts.
   std::int32_t most_chunks(const Packing& packing) const {
-    std::int64_t moves = is_job() ? 1 << 19 : 1 << 21;
+    std::int64_t moves = is_job() && !input_.memory.any() ? 1 << 19 : 1 << 21;
     return static_cast<std::int32_t>(
         std::clamp<std::int64_t>(moves / hops_of(packing), 1, kMaxChunks));
   }
@@ -215,6 +217,7 @@ class PackedPlanner {
           "S -> P(sum): zeros for elements that other ranks hold");
     Chunking chunking = chunks_of(chunks);
     chunking.waves = input_.steps_in_turn;
+    chunking.all_paced = input_.memory.any();
     emit_trees(plan, commodities_, symmetry_, routes_, packing, chunking, say);
     return offer({std::move(plan),
                   std::move(explanation),
@@ -228,9 +231,11 @@ class PackedPlanner {
   }
 
   bool offer(Variant own) {
-    if (input_.memory_limit_bytes) {
-      own.bytes = count_bytes(own.plan);
-      own.fits = own.bytes->peak_max <= *input_.memory_limit_bytes;
+    if (input_.memory.any()) {
+      Fitted fitted = fit_if_possible(own.plan, input_.memory, nodes_of(input_));
+      own.needs = fitted.needs;
+      own.cut = fitted.changed;
+      own.fits = fits(*own.needs, input_.memory);
     }
     if (own.fits && input_.plan_time)
       own.timing = input_.plan_time(own.plan, *input_.topology,
@@ -290,15 +295,18 @@ class PackedPlanner {
 
   // Plans above the memory limit have no time; the best of them is the one that needs least.
   // Without plan_time the first plan is taken.
-  static bool better(const Variant& a, const Variant& b) {
+  bool better(const Variant& a, const Variant& b) const {
     if (a.fits != b.fits) return a.fits;
-    if (!a.fits) return a.bytes->peak_max < b.bytes->peak_max;
+    if (!a.fits)
+      return excess_bytes(*a.needs, input_.memory) < excess_bytes(*b.needs, input_.memory);
     return a.timing && a.timing->time_ps < b.timing->time_ps;
   }
 
-  // Smaller chunks need less staging memory.
+  // Smaller chunks need less memory, and are better than steps in turn. Of a large job the first
+  // plan that fits has to do.
   void try_more_until_it_fits(const Packing& packing) {
-    for (std::int32_t chunks = best_->chunks; !best_->fits && chunks < most_chunks(packing);)
+    auto good = [&] { return best_->fits && (!best_->cut || is_large()); };
+    for (std::int32_t chunks = best_->chunks; !good() && chunks < most_chunks(packing);)
       offer(packing, chunks *= 2);
   }
 
@@ -317,7 +325,8 @@ class PackedPlanner {
 
   Plan taken() {
     explain();
-    if (input_.found != nullptr) *input_.found = {best_->bytes, best_->timing};
+    if (!best_->fits) best_->needs = fit(best_->plan, input_.memory, nodes_of(input_)).needs;
+    if (input_.found != nullptr) *input_.found = {{}, best_->needs, best_->timing};
     return std::move(best_->plan);
   }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/demand/demand.h"
+#include "core/fitting/fitting.h"
 #include "core/plan/executor.h"
 #include "core/plan/plan.h"
 #include "core/topology/topology.h"
@@ -67,15 +68,16 @@ inline constexpr std::int64_t kNoTimeLimit = std::numeric_limits<std::int64_t>::
 // What a planner has already computed about the plan that it returns.
 struct PlanFindings {
   std::optional<PlanBytes> bytes;
+  std::optional<MemoryNeeds> needs;  // if there are limits
   std::optional<PlanTiming> timing;
 };
 
 // What a planner can use in addition to the demand.
 struct PlannerInput {
-  const Topology* topology = nullptr;              // never null when a planner runs
-  std::optional<std::int64_t> memory_limit_bytes;  // per rank, of PlanBytes::peak_max
-  PlanTime plan_time;                              // set for `auto`; `packed` uses it if set
-  bool steps_in_turn = false;  // the transport runs a plan's steps one after the other
+  const Topology* topology = nullptr;  // never null when a planner runs
+  MemoryLimits memory = {};            // of every rank; made_by fits plans into them
+  PlanTime plan_time;                  // set for `auto`; `packed` uses it if set
+  bool steps_in_turn = false;          // the transport runs a plan's steps one after the other
   // What the first use of a plan takes in addition to its time; empty: nothing is counted.
   std::function<std::int64_t(const Plan&)> first_use_ps = {};
   const Plan* p2p = nullptr;           // p2p's plan, if it is already made
@@ -96,15 +98,20 @@ std::span<const PlannerRow> planners();
 // Throws an InputError that names `field` and lists the planners.
 const PlannerRow& find_planner(std::string_view name, std::string_view field = "planner");
 
-// Makes the planner's plan. Its InputErrors name the planner.
+// By the topology of the input; unset without one.
+NodeOf nodes_of(const PlannerInput& input);
+
+// Fits a plan into the memory limits, unless `found` has what it needs; drops what was found of it
+// if that changes it.
+void fit_found(Plan& plan, const PlannerInput& input, PlanFindings& found);
+
+// Makes the planner's plan, as small as the memory limits ask for, or, if it cannot be that small,
+// as it can be. Its InputErrors name the planner.
 Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput& input);
 
-// Makes a plan and checks the memory limit (InputError with the peak that the plan needs). Does not
-// prove the plan.
+// The same, but throws InputError, with the least limit that the planner can keep, if the plan does
+// not fit. Does not prove the plan.
 Plan make_plan(const PlannerRow& planner, const Demand& demand, const PlannerInput& input);
-
-// Throws InputError if `peak_bytes` is above the limit; `who` needs the memory.
-void require_memory(std::string_view who, std::int64_t peak_bytes, std::int64_t limit_bytes);
 
 // The strategies, one file each.
 Plan plan_rule(const Demand& demand, const PlannerInput& input);    // rule.cpp

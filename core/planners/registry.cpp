@@ -39,16 +39,27 @@ const PlannerRow& find_planner(std::string_view name, std::string_view field) {
   throw InputError(fmt::format("{}: expected one of {}, found {}", field, names, quoted(name)));
 }
 
-void require_memory(std::string_view who, std::int64_t peak_bytes, std::int64_t limit_bytes) {
-  if (peak_bytes > limit_bytes)
-    throw InputError(
-        fmt::format("memory limit: expected at least {} bytes per rank, which {} needs, found {}",
-                    peak_bytes, who, limit_bytes));
+NodeOf nodes_of(const PlannerInput& input) {
+  if (input.topology == nullptr) return {};
+  return [topology = input.topology](Rank rank) { return topology->node_of(rank); };
+}
+
+void fit_found(Plan& plan, const PlannerInput& input, PlanFindings& found) {
+  plan.frees_sources = input.memory.free_sources;
+  if (!input.memory.any() || found.needs) return;
+  Fitted fitted = fit(plan, input.memory, nodes_of(input));
+  if (fitted.changed) found = {};
+  found.needs = fitted.needs;
 }
 
 Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput& input) {
+  PlanFindings own;
+  PlannerInput to = input;
+  if (to.found == nullptr) to.found = &own;
   try {
-    return planner.make(demand, input);
+    Plan plan = planner.make(demand, to);
+    fit_found(plan, input, *to.found);
+    return plan;
   } catch (const InputError& error) {
     throw error.in(fmt::format("planner {}", planner.name));
   }
@@ -59,10 +70,8 @@ Plan make_plan(const PlannerRow& planner, const Demand& demand, const PlannerInp
   PlannerInput to = input;
   if (to.found == nullptr) to.found = &own;
   Plan plan = made_by(planner, demand, to);
-  if (!input.memory_limit_bytes) return plan;
-  if (!to.found->bytes) to.found->bytes = count_bytes(plan);
-  require_memory(fmt::format("planner {}", planner.name), to.found->bytes->peak_max,
-                 *input.memory_limit_bytes);
+  if (input.memory.any())
+    require_fit(fmt::format("planner {}", planner.name), *to.found->needs, input.memory);
   return plan;
 }
 

@@ -54,6 +54,8 @@ StepOrder::Table StepOrder::table_of(const Plan& plan, const std::vector<std::in
       for (std::size_t w = 0; w < table.ancestors[place].size(); ++w)
         table.ancestors[place][w] |= table.ancestors[*before][w];
     }
+  for (std::size_t place = 1; place < steps.size(); ++place)
+    table.in_turn &= (table.ancestors[place][(place - 1) / 64] >> (place - 1) % 64 & 1) != 0;
   return table;
 }
 

@@ -21,6 +21,9 @@ class StepOrder {
   // it has no part in one of them.
   bool ordered(Slot slot, std::int32_t earlier, std::int32_t step) const;
 
+  // Whether the rank starts each of its steps only when those listed before it are done.
+  bool in_turn(Slot slot) const { return tables_[to_index(class_of(slot))].in_turn; }
+
   // Equal for ranks with the same ordering.
   std::int32_t class_of(Slot slot) const { return class_of_[to_index(slot)]; }
 
@@ -29,6 +32,7 @@ class StepOrder {
   struct Table {
     std::vector<std::int32_t> steps;  // that the ranks of the class take part in, ascending
     std::vector<Bits> ancestors;      // a bit set over indices of `steps`, for each
+    bool in_turn = true;              // each has the one before among its ancestors
   };
   static Table table_of(const Plan& plan, const std::vector<std::int32_t>& steps);
 

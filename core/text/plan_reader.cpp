@@ -88,10 +88,14 @@ class Reader {
       planner = cursor.word();
       if (planner.empty()) cursor.fail("a planner's name");
     });
+    bool frees_sources = starts_with("sources ");
+    if (frees_sources) at_line([&](Cursor& cursor) { cursor.expect("sources freed"); });
     std::vector<Request> tensors;
     do tensors.push_back(tensor());
     while (starts_with("shape "));
-    return Plan(std::move(tensors), planner);
+    Plan plan(std::move(tensors), planner);
+    plan.frees_sources = frees_sources;
+    return plan;
   }
 
   Request tensor() {

@@ -27,6 +27,7 @@ class Writer {
 
   std::string run() {
     put(out_, "reshard-plan 1\nplanner {}\n", plan_.planner);
+    if (plan_.frees_sources) put(out_, "sources freed\n");
     for (const Request& tensor : plan_.tensors) {
       put(out_, "shape {}\ndtype {}\n", text(tensor.shape()), text(tensor.dtype()));
       layout("source", tensor.source());

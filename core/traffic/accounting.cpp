@@ -6,7 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/integers.h"
-#include "core/schedule/held_temporaries.h"
+#include "core/schedule/held_memory.h"
 #include "core/traffic/transfers.h"
 
 namespace reshard {
@@ -26,14 +26,8 @@ PlanBytes count_bytes(const Plan& plan) {
     add_bytes(out.received_total, received);
   }
 
-  out.peak_per_slot = held_temporaries(plan);
-  for (std::size_t slot = 0; slot < slots; ++slot) {
-    std::int64_t& peak = out.peak_per_slot[slot];
-    for (std::size_t b = 0; b < plan.buffers.size(); ++b)
-      if (plan.buffers[b].role() != BufferRole::Temporary)
-        add_bytes(peak, plan.buffer_bytes(id_of<BufferId>(b), static_cast<Slot>(slot)));
-    out.peak_max = std::max(out.peak_max, peak);
-  }
+  out.peak_per_slot = held_buffers(plan);
+  for (std::int64_t peak : out.peak_per_slot) out.peak_max = std::max(out.peak_max, peak);
   return out;
 }
 

@@ -17,7 +17,8 @@ struct PlanBytes {
   std::int64_t received_max = 0, received_total = 0;
   // Source (kept to the end) + destination (held throughout) + the most that temporaries hold at
   // any one time, each from the first step that writes it to the last that reads it, however steps
-  // overlap (held_temporaries.h). Replicas that could share memory are each counted in full.
+  // overlap (held_memory.h has the rules, and what a plan that frees sources holds). Replicas that
+  // could share memory are each counted in full. Packed messages are not part of it.
   std::vector<std::int64_t> peak_per_slot;
   std::int64_t peak_max = 0;
 };

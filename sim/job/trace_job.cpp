@@ -46,7 +46,7 @@ class TraceJob {
   std::shared_ptr<DispatchReport> dispatched() {
     const std::shared_ptr<const Topology>& topology = studies_.topology();
     StudyOptions unlimited = options_.studies;
-    unlimited.memory_limit_bytes.reset();
+    unlimited.memory = {};
     Studies quick(topology, find_planner("rule"), unlimited);
     Studies measuring(topology, planner_, options_.studies);
     DispatchOptions dispatch = options_.dispatch;

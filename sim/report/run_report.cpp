@@ -65,6 +65,8 @@ RunReport report_on(Study& study) {
   report.assumed = study.topology().node().assumed;
   report.planner = report.planner_asked = plan.planner;
   report.bytes = study.bytes();
+  report.needs = study.needs();
+  report.frees_sources = plan.frees_sources;
   report.steps = step_rows(plan, report.bytes);
   IndexVector<std::int32_t, Extent> extents = extents_of(timeline, report.steps.size());
   for (std::size_t s = 0; s < extents.size(); ++s) {

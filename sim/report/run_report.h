@@ -47,6 +47,8 @@ struct RunReport {
   std::vector<std::string> why;                        // reasons for the plan as a whole
   std::vector<Explanation::Alternative> alternatives;  // what `auto` compared, if requested
   PlanBytes bytes;                                     // by rank in the order of `ranks`
+  MemoryNeeds needs;
+  bool frees_sources = false;
   std::int64_t padding_total = 0;
   std::string_view transport;
   std::int64_t time_ps = 0;        // by that transport

@@ -137,7 +137,7 @@ class DestinationCheck {
 
 DataReport move(const Plan& plan) {
   DestinationCheck check(plan);
-  Store store;
+  Store store({.as_declared = plan.frees_sources});
   std::unique_ptr<PreparedPlan> prepared = store.prepare(plan);
   check.patterns().fill(*prepared);
   prepared->run();

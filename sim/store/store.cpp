@@ -11,28 +11,31 @@
 #include "core/base/units.h"
 #include "core/layout/request.h"
 #include "core/proof/proof.h"
+#include "core/schedule/packed_messages.h"
 #include "core/traffic/accounting.h"
 
 namespace reshard::sim {
 
 namespace {
 
-// A temporary and the step after which it can be freed.
+// A buffer and the step after which it can be freed; -1: before all.
 struct Release {
   std::int32_t after_step;
   BufferId buffer;
   Slot slot;
 };
 
-std::vector<Release> releases_of(const Plan& plan, const Lives& lives) {
+std::vector<Release> releases_of(const Plan& plan, const Lives& lives, bool sources) {
   std::vector<Release> out;
-  std::size_t first = 2 * plan.tensors.size();
-  if (plan.buffers.size() == first) return out;
-  for (std::size_t b = first; b < plan.buffers.size(); ++b)
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
+    BufferRole role = plan.buffers[b].role();
+    if (role == BufferRole::Destination || (role == BufferRole::Source && !sources)) continue;
     for (std::size_t slot = 0; slot < plan.slot_count(); ++slot) {
       std::int32_t step = lives.end[b * plan.slot_count() + slot];
-      if (step >= 0) out.push_back({step, id_of<BufferId>(b), static_cast<Slot>(slot)});
+      bool there = role == BufferRole::Source && plan.buffers[b].exists(static_cast<Slot>(slot));
+      if (step >= 0 || there) out.push_back({step, id_of<BufferId>(b), static_cast<Slot>(slot)});
     }
+  }
   std::stable_sort(out.begin(), out.end(),
                    [](const Release& a, const Release& b) { return a.after_step < b.after_step; });
   return out;
@@ -51,7 +54,18 @@ std::vector<std::pair<Slot, std::int32_t>> slots_of(const Plan& plan, const Mesh
 }  // namespace
 
 StoreMemory::StoreMemory(const Plan& plan, bool poison)
-    : plan_(plan), poison_(poison), memory_(plan.buffers.size() * plan.slot_count()) {}
+    : plan_(plan),
+      poison_(poison),
+      live_(plan.slot_count(), 0),
+      peaks_(plan.slot_count(), 0),
+      memory_(plan.buffers.size() * plan.slot_count()) {}
+
+void StoreMemory::count(Slot slot, std::int64_t bytes) {
+  live_[slot] += bytes;
+  peaks_[slot] = std::max(peaks_[slot], live_[slot]);
+}
+
+void StoreMemory::count_packed(Slot slot, std::int64_t bytes) { count(slot, bytes); }
 
 std::byte* StoreMemory::allocate(BufferId buffer, Slot slot) {
   RESHARD_CHECK(plan_.buffer(buffer).exists(slot),
@@ -61,6 +75,7 @@ std::byte* StoreMemory::allocate(BufferId buffer, Slot slot) {
   if (poison_) std::memset(block->data(), 0xa5, to_index(bytes));
   live_bytes_ += bytes;
   peak_bytes_ = std::max(peak_bytes_, live_bytes_);
+  count(slot, bytes);
   memory_[at(buffer, slot)] = {block, block->data()};
   return block->data();
 }
@@ -74,6 +89,7 @@ void StoreMemory::share_source(BufferId source, Slot slot, Slot with) {
   RESHARD_CHECK(size_bytes(source, slot) == size_bytes(source, with),
                 fmt::format("slots {} and {} share no shard", slot, with));
   memory_[at(source, slot)] = memory_[at(source, with)];
+  count(slot, size_bytes(source, slot));
 }
 
 void StoreMemory::lend(BufferId buffer, Slot slot, std::byte* data, std::size_t bytes) {
@@ -108,7 +124,9 @@ std::byte* StoreMemory::write(BufferId buffer, Slot slot) {
 
 void StoreMemory::release(BufferId buffer, Slot slot) {
   std::shared_ptr<std::byte>& memory = memory_[at(buffer, slot)];
+  // Lent memory has no owner and was not counted.
   if (memory.use_count() == 1) live_bytes_ -= size_bytes(buffer, slot);
+  if (memory.use_count() > 0) count(slot, -size_bytes(buffer, slot));
   memory.reset();
 }
 
@@ -145,15 +163,44 @@ void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory,
   }
 }
 
+namespace {
+
+// Calls visit(slot, bytes) for both ends of every message of the step that is packed.
+template <class Visit>
+void for_each_packed(const Plan& plan, StepId step, Visit&& visit) {
+  const auto* exchange = exchange_of(plan.steps[step]);
+  if (exchange == nullptr) return;
+  for (const ExchangeStep::Message& message : exchange->messages) {
+    PackedBytes bytes = packed_bytes(plan, *exchange, message);
+    visit(message.source, bytes.sender);
+    visit(message.destination, bytes.receiver);
+  }
+}
+
+}  // namespace
+
 std::int64_t run_steps(const Plan& plan, Forwarding& forwarding, StoreMemory& memory,
-                       const StepDone& done) {
-  std::vector<Release> releases = releases_of(plan, forwarding.lives());
+                       const StepDone& done, bool as_declared) {
+  std::vector<Release> releases =
+      releases_of(plan, forwarding.lives(), as_declared && plan.frees_sources);
   std::size_t next = 0;
-  std::int64_t before = memory.written_bytes();
-  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    forwarding.run(id_of<StepId>(s), memory);
-    for (; next < releases.size() && to_index(releases[next].after_step) == s; ++next)
+  auto release_up_to = [&](std::int32_t step) {
+    for (; next < releases.size() && releases[next].after_step <= step; ++next)
       memory.release(releases[next].buffer, releases[next].slot);
+  };
+  std::int64_t before = memory.written_bytes();
+  release_up_to(-1);
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    auto count = [&](int sign) {
+      if (as_declared)
+        for_each_packed(plan, id_of<StepId>(s), [&](Slot slot, std::int64_t bytes) {
+          memory.count_packed(slot, sign * bytes);
+        });
+    };
+    count(+1);
+    forwarding.run(id_of<StepId>(s), memory);
+    count(-1);
+    release_up_to(static_cast<std::int32_t>(s));
     if (done) done(id_of<StepId>(s));
   }
   return memory.written_bytes() - before;
@@ -199,8 +246,9 @@ class PreparedStore : public PreparedPlan {
           timeline.spans.push_back({OpId{0}, static_cast<std::int32_t>(step), plan_.rank_of(slot),
                                     start, timeline.end_ps});
       };
-    store_.bytes_moved_ = run_steps(plan_, forwarding_, memory_, done);
+    store_.bytes_moved_ = run_steps(plan_, forwarding_, memory_, done, store_.options_.as_declared);
     store_.peak_bytes_ = memory_.peak_bytes();
+    store_.peaks_ = memory_.peaks();
     return timeline;
   }
 

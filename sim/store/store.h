@@ -44,14 +44,19 @@ class StoreMemory : public HostOperations<StoreMemory> {
   // Allocates on the first call. CheckFailure for a source.
   std::byte* write(BufferId buffer, Slot slot);
   void release(BufferId buffer, Slot slot);
+  // Counts what messages of a step take while they are packed, before the step and after it.
+  void count_packed(Slot slot, std::int64_t bytes);
 
   std::int64_t size_bytes(BufferId buffer, Slot slot) const {
     return plan_.buffer_bytes(buffer, slot);
   }
   // The most that was allocated at a time; shared memory counts once.
   std::int64_t peak_bytes() const { return peak_bytes_; }
+  // The same for every rank by itself, where shared memory counts in full.
+  const IndexVector<Slot, std::int64_t>& peaks() const { return peaks_; }
 
  private:
+  void count(Slot slot, std::int64_t bytes);
   std::size_t at(BufferId buffer, Slot slot) const {
     return to_index(buffer) * plan_.slot_count() + to_index(slot);
   }
@@ -66,6 +71,7 @@ class StoreMemory : public HostOperations<StoreMemory> {
   const Plan& plan_;
   bool poison_;
   std::int64_t live_bytes_ = 0, peak_bytes_ = 0;
+  IndexVector<Slot, std::int64_t> live_, peaks_;
   // [buffer * slots + slot]. Each owns its Block, or owns nothing if the memory is lent.
   std::vector<std::shared_ptr<std::byte>> memory_;
 };
@@ -77,6 +83,9 @@ std::int64_t store_bytes(const Plan& plan);
 struct StoreOptions {
   bool poison = false;  // see StoreMemory
   bool forward = true;  // avoids needless packing (core/schedule/forwarding.h)
+  // Uses memory as the plan declares it (held_memory.h): frees sources if the plan does, so that it
+  // can run only once, and counts packed messages.
+  bool as_declared = false;
   // A clock to time steps with, in picoseconds from any origin. Without one, timelines are empty.
   std::function<std::int64_t()> now_ps = {};
   // prepare() throws InputError for a plan that needs more (store_bytes).
@@ -96,11 +105,15 @@ class Store : public Executor {
   // Of the last run: bytes written by steps, and the most bytes allocated at one time.
   std::int64_t bytes_moved() const { return bytes_moved_; }
   std::int64_t peak_bytes() const { return peak_bytes_; }
+  // By slot; with `as_declared` at most held_memory, and the same where steps are in turn, sources
+  // are freed and nothing is forwarded.
+  const IndexVector<Slot, std::int64_t>& peaks() const { return peaks_; }
 
  private:
   friend class PreparedStore;
   StoreOptions options_;
   std::int64_t bytes_moved_ = 0, peak_bytes_ = 0;
+  IndexVector<Slot, std::int64_t> peaks_;
 };
 
 // The phases of a run, for callers that inspect the memory in between.
@@ -110,7 +123,7 @@ void fill_sources(const Plan& plan, const FillSource& fill, StoreMemory& memory,
 using StepDone = std::function<void(StepId step)>;
 // Runs all steps and frees each temporary after its last use. Returns the bytes written.
 std::int64_t run_steps(const Plan& plan, Forwarding& forwarding, StoreMemory& memory,
-                       const StepDone& done = {});
+                       const StepDone& done = {}, bool as_declared = false);
 void take_destinations(const Plan& plan, const TakeDestination& take, StoreMemory& memory,
                        TensorId tensor = TensorId{0});
 

@@ -46,6 +46,7 @@ Study::Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> t
       transport_(transport || !topology_ ? std::move(transport) : links_alone(topology_)),
       proof_(prove(*plan_)),
       bytes_(found.bytes ? *std::move(found.bytes) : count_bytes(*plan_)),
+      needs_(found.needs),
       time_ps_(found.timing ? std::optional(found.timing->time_ps) : std::nullopt) {}
 
 std::int64_t Study::padding_total() const {
@@ -98,6 +99,11 @@ const PathFacts& Study::critical_path() {
 const Bound& Study::bound() {
   if (!bound_) set_bound(bound_of(plan_->tensors, *topology_, switches_of(transport())));
   return *bound_;
+}
+
+const MemoryNeeds& Study::needs() {
+  if (!needs_) needs_ = memory_needs(*plan_);
+  return *needs_;
 }
 
 void Study::set_bound(const Bound& bound) {
@@ -175,7 +181,7 @@ Studies::Studies(std::shared_ptr<const Topology> topology, const PlannerRow& pla
           topology_->fingerprint(),
           usual_,
           static_cast<std::int32_t>(&planner - planners().data()),
-          options_.memory_limit_bytes.value_or(-1)};
+          options_.memory};
 }
 
 namespace {
@@ -199,7 +205,7 @@ Studies::Planned Studies::planned(const PlannerRow& planner, const Demand& deman
   Planned out;
   PlannerInput input;
   input.topology = topology_.get();
-  input.memory_limit_bytes = options_.memory_limit_bytes;
+  input.memory = options_.memory;
   const Recording what = demand.ranks().size() <= kMaxRanksRecorded ? options_.record : Recording{};
   // Planners keep timelines; the runs that these are of are found again by them.
   std::vector<std::weak_ptr<const RecordedRun>> runs;
@@ -257,9 +263,11 @@ std::shared_ptr<Study> Studies::of(std::span<const Request> requests,
 }
 
 std::shared_ptr<Study> Studies::of(std::shared_ptr<const Plan> plan) const {
-  PlanFindings found{count_bytes(*plan), {}};
-  if (options_.memory_limit_bytes)
-    require_memory("the plan", found.bytes->peak_max, *options_.memory_limit_bytes);
+  PlanFindings found{count_bytes(*plan), {}, {}};
+  if (options_.memory.any()) {
+    found.needs = memory_needs(*plan);
+    require_fit("the plan", *found.needs, options_.memory);
+  }
   auto study = std::make_shared<Study>(std::move(plan), topology_, std::move(found), transport());
   study->expect(options_.record);
   return study;

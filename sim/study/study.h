@@ -48,6 +48,7 @@ class Study {
   const std::shared_ptr<const Plan>& shared_plan() const { return plan_; }
   const Topology& topology() const { return *topology_; }
   const PlanBytes& bytes() const { return bytes_; }
+  const MemoryNeeds& needs();
   // Padding bytes received from other ranks, by step; and their sum.
   std::int64_t padding_total() const;
 
@@ -92,6 +93,7 @@ class Study {
   std::shared_ptr<const Carriage> transport_;  // null without a topology
   ProofResult proof_;
   PlanBytes bytes_;
+  std::optional<MemoryNeeds> needs_;
   std::optional<std::int64_t> time_ps_;
   Recording wanted_;
   std::vector<KnownRun> runs_;  // none is dropped: references to timelines stay valid
@@ -109,8 +111,8 @@ RecordedRun run_of(const Plan& plan, const Topology& topology, const Recording& 
 struct StudyKey {
   Digest requests, topology;
   TransportKind transport;
-  std::int32_t planner;             // index in planners()
-  std::int64_t memory_limit_bytes;  // -1: none
+  std::int32_t planner;  // index in planners()
+  MemoryLimits memory;
   friend bool operator==(const StudyKey&, const StudyKey&) = default;
 };
 
@@ -118,7 +120,8 @@ struct CacheStatistics {
   std::int64_t hits = 0, misses = 0, size = 0, capacity = 0;
 };
 
-// A least-recently-used cache of studies, by (request, planner, topology, transport, memory limit).
+// A least-recently-used cache of studies, by requests, planner, topology, transport and memory
+// limits.
 class StudyCache {
  public:
   // capacity 0 keeps nothing.
@@ -160,7 +163,7 @@ class StudyCache {
 using OnStage = std::function<void(std::string_view)>;
 
 struct StudyOptions {
-  std::optional<std::int64_t> memory_limit_bytes = {};  // per rank, for every plan
+  MemoryLimits memory = {};  // of every rank, for every plan
   std::int64_t cache_capacity = 0;
   bool explain = false;  // studies keep the planners' reasons
   // What studies will be asked for: planners that time plans record it while they do.

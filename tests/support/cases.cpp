@@ -216,4 +216,18 @@ std::optional<Request> draw_request(Prng& prng) {
   }
 }
 
+std::vector<Request> draw_job(Prng& prng, std::int64_t devices, std::int64_t most) {
+  std::int64_t count = prng.between(2, prng.one_in(8) ? most : 8);
+  std::vector<Request> out;
+  while (std::ssize(out) < count) {
+    if (!out.empty() && prng.one_in(3)) {
+      out.push_back(prng.pick(out));
+      continue;
+    }
+    std::optional<Request> request = draw_request(prng);
+    if (request && to_int(request->ranks().back()) < devices) out.push_back(*std::move(request));
+  }
+  return out;
+}
+
 }  // namespace reshard::test

@@ -58,5 +58,8 @@ DrawnPair draw_pair(Prng& prng);
 DrawnPair draw_pair(Prng& prng, std::int32_t world);
 // The request of a random pair; none if the pair is forbidden.
 std::optional<Request> draw_request(Prng& prng);
+// 2 to 8 random requests, sometimes up to `most`, on a machine of so many devices; some of them
+// occur several times.
+std::vector<Request> draw_job(Prng& prng, std::int64_t devices, std::int64_t most = 40);
 
 }  // namespace reshard::test

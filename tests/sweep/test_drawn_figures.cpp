@@ -94,7 +94,7 @@ std::string line_of(std::uint64_t seed, const std::vector<std::shared_ptr<const 
   options.cold = prng.one_in(4);
   auto transport = static_cast<TransportKind>(prng.below(kTransportKinds));
   if (prng.one_in(4))
-    options.memory_limit_bytes = request.source().bytes() / prng.between(1, 4) + 1;
+    options.memory.limit_bytes = request.source().bytes() / prng.between(1, 4) + 1;
   std::string out =
       fmt::format("{} {} {} {}: {} / {}", seed, topology->name(), text(transport), request.text(),
                   words_of(bound_of(request, *topology, Switches::Forward)),

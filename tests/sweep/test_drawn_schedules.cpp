@@ -18,7 +18,7 @@
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/schedule/forwarding.h"
-#include "core/schedule/held_temporaries.h"
+#include "core/schedule/held_memory.h"
 #include "core/schedule/step_streams.h"
 #include "tests/support/pinned.h"
 #include "tests/support/plan_words.h"

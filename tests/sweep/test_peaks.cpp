@@ -9,7 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
-#include "core/schedule/held_temporaries.h"
+#include "core/schedule/held_memory.h"
 #include "tests/support/any_planner.h"
 #include "tests/support/cases.h"
 #include "tests/support/drawn_plans.h"

@@ -124,7 +124,7 @@ int32_t reshard_plan_create(const reshard_request* request, const reshard_topolo
       throw InputError("memory_limit_bytes: expected 0 or more, found " +
                        std::to_string(chosen.memory_limit_bytes));
     sim::StudyOptions wanted;
-    if (chosen.memory_limit_bytes > 0) wanted.memory_limit_bytes = chosen.memory_limit_bytes;
+    if (chosen.memory_limit_bytes > 0) wanted.memory.limit_bytes = chosen.memory_limit_bytes;
     // For reports. What they ask of the engine is recorded by their own run: recording it in every
     // run that `auto` makes would slow planning by a tenth.
     wanted.explain = true;

@@ -93,9 +93,13 @@ void add_cold_option(const OptionGroup& group, MachineOptions& options) {
       "include first use: creating communicators and connecting peers (docs/communicators.md)");
 }
 
-void add_memory_limit_option(const OptionGroup& group, MachineOptions& options) {
+void add_memory_options(const OptionGroup& group, MachineOptions& options) {
   group.add("--memory-limit", "BYTES", options.memory_limit,
             "the most bytes that a rank may hold at once, such as 8GiB");
+  group.add("--extra-memory", "BYTES", options.extra_memory,
+            "the most bytes that a rank may hold beyond source and destination, such as 2GiB");
+  group.add_flag("--free-source", options.free_source,
+                 "count a source only until it is sent: the executor may free it then");
 }
 
 void add_machine_options(CLI::App& command, MachineOptions& options) {
@@ -103,7 +107,7 @@ void add_machine_options(CLI::App& command, MachineOptions& options) {
   add_topology_option(group, options);
   group.add("--planner", "NAME", options.planner, planner_names() + " (default auto)");
   add_transport_options(group, options);
-  add_memory_limit_option(group, options);
+  add_memory_options(group, options);
   group.add_count("--plan-cache", "COUNT", options.cache_size, std::int64_t{0},
                   std::int64_t{1'000'000}, "plans kept for equal requests (default 1024)");
 }
@@ -186,9 +190,14 @@ Request request_of(const RequestOptions& options) {
                        "--");
 }
 
-std::optional<std::int64_t> memory_limit_of(const MachineOptions& options) {
-  if (options.memory_limit.empty()) return std::nullopt;
-  return parse_bytes(options.memory_limit, "--memory-limit");
+MemoryLimits memory_limits_of(const MachineOptions& options) {
+  MemoryLimits out;
+  if (!options.memory_limit.empty())
+    out.limit_bytes = parse_bytes(options.memory_limit, "--memory-limit");
+  if (!options.extra_memory.empty())
+    out.extra_bytes = parse_bytes(options.extra_memory, "--extra-memory");
+  out.free_sources = options.free_source;
+  return out;
 }
 
 }  // namespace reshard::tools

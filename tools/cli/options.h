@@ -24,10 +24,10 @@ struct RequestOptions {
 };
 
 struct MachineOptions {
-  std::string topology, planner, memory_limit;  // planner: empty means auto
-  std::string transport, nccl_version;          // empty: the topology's own
-  std::int64_t cache_size = -1;                 // below 0: not given, so 1024
-  bool cold = false;
+  std::string topology, planner, memory_limit, extra_memory;  // planner: empty means auto
+  std::string transport, nccl_version;                        // empty: the topology's own
+  std::int64_t cache_size = -1;                               // below 0: not given, so 1024
+  bool cold = false, free_source = false;
 };
 
 struct DataOptions {
@@ -43,7 +43,7 @@ struct OutputOptions {
 inline constexpr const char* kMachineHeading = "Machine and planner";
 void add_topology_option(const OptionGroup& group, MachineOptions& options);
 void add_transport_options(const OptionGroup& group, MachineOptions& options);
-void add_memory_limit_option(const OptionGroup& group, MachineOptions& options);
+void add_memory_options(const OptionGroup& group, MachineOptions& options);
 void add_cold_option(const OptionGroup& group, MachineOptions& options);
 
 void add_request_options(CLI::App& command, RequestOptions& options);
@@ -57,7 +57,7 @@ void add_html_option(CLI::App& command, OutputOptions& options);
 // The request that the options describe. Throws InputError naming the option that is wrong or
 // missing.
 Request request_of(const RequestOptions& options);
-std::optional<std::int64_t> memory_limit_of(const MachineOptions& options);
+MemoryLimits memory_limits_of(const MachineOptions& options);
 
 // Throws InputError if both options are given, as the first would then be ignored.
 void refuse_both(bool given, std::string_view option, std::string_view other);

@@ -34,7 +34,7 @@ sim::Job job_of(const sim::Subject& subject, const MachineOptions& machine,
 
 sim::StudyOptions study_options(const MachineOptions& machine) {
   sim::StudyOptions options;
-  options.memory_limit_bytes = memory_limit_of(machine);
+  options.memory = memory_limits_of(machine);
   options.cache_capacity = machine.cache_size < 0 ? 1024 : machine.cache_size;
   if (!machine.transport.empty())
     options.transport.kind = sim::parse_transport(machine.transport, "--transport");

@@ -120,6 +120,8 @@ void add_result(const RunReport& report, Json& out) {
   out["bytes_received_total"] = report.bytes.received_total;
   out["bytes_padding_total"] = report.padding_total;
   out["peak_bytes_max"] = report.bytes.peak_max;
+  out["extra_bytes_max"] = report.needs.extra_bytes;
+  out["needed_bytes_max"] = report.needs.bytes;
   out["bound"] = bound_json(report.bound);
   out["ratio_to_bound"] = decimal_json(ratio_e4(report.time_ps, report.bound.time_ps()));
   out["proof"] = true;  // unproved plans are never reported

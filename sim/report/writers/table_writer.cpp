@@ -108,7 +108,14 @@ void add_bytes(const RunReport& report, Facts& facts) {
             fmt::format("at most {} per rank, {} in total, {} of it padding",
                         bytes_text(report.bytes.received_max),
                         bytes_text(report.bytes.received_total), bytes_text(report.padding_total)));
-  facts.add("peak memory", bytes_text(report.bytes.peak_max) + " on the fullest rank");
+  facts.add("peak memory",
+            fmt::format("{} on the fullest rank{}", bytes_text(report.bytes.peak_max),
+                        report.frees_sources ? ", sources freed once sent" : ""));
+  if (report.needs.extra_bytes > 0)
+    facts.add("extra memory",
+              fmt::format("at most {} per rank beyond source and destination, packed messages "
+                          "included",
+                          bytes_text(report.needs.extra_bytes)));
   add_classes(report.classes, false, facts);
   facts.add("proof", kProof);
 }

@@ -270,7 +270,7 @@ TEST_CASE(
     for (bool may_abort : {false, true}) {
       StandinJob job;
       job.world = 2;
-      job.limit = std::chrono::milliseconds(300);
+      job.limit = std::chrono::milliseconds(1000);
       job.standin.faults = {{kind, 0, 2}};  // its first two launches make the plan ready
       std::vector<std::string> errors;
       std::mutex mutex;

@@ -7,7 +7,7 @@
 
 #include "core/base/errors.h"
 #include "core/proof/proof.h"
-#include "core/schedule/held_temporaries.h"
+#include "core/schedule/held_memory.h"
 #include "core/schedule/temporaries.h"
 #include "sim/machines/presets.h"
 #include "sim/study/study.h"
@@ -26,7 +26,7 @@ std::shared_ptr<sim::Study> studied(const Request& request, Topology topology,
                                     std::optional<std::int64_t> limit_bytes = {}) {
   sim::StudyOptions options;
   options.transport.kind = transport;
-  options.memory_limit_bytes = limit_bytes;
+  options.memory.limit_bytes = limit_bytes;
   sim::Studies studies(std::make_shared<const Topology>(std::move(topology)), find_planner(planner),
                        options);
   return studies.of(request);
@@ -274,12 +274,12 @@ TEST_CASE("a memory limit asks for more chunks, and is an error where none fits"
   Request request = request_on("4x4", "512,512,64", "S(0)S(1)", "S(1)S(0)");
   Topology topology = sim::find_topology("dgx-h100:2");
   auto free = studied(request, topology);
-  std::int64_t peak = free->bytes().peak_max,
+  std::int64_t needed = free->needs().bytes,
                least = 2 * request.source().bytes() / 16;  // source and destination
-  REQUIRE(peak > least);
-  std::int64_t limit = least + (peak - least) / 2;
+  REQUIRE(needed > least);
+  std::int64_t limit = least + (needed - least) / 2;
   auto tight = studied(request, topology, "packed", TransportKind::Ideal, limit);
-  CHECK(tight->bytes().peak_max <= limit);
+  CHECK(tight->needs().bytes <= limit);
   // Not by giving up relays, which takes twice as long.
   CHECK(tight->time_ps() < free->time_ps() / 10 * 12);
   CHECK_THROWS_AS(studied(request, topology, "packed", TransportKind::Ideal, least - 1),

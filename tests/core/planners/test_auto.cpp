@@ -105,11 +105,11 @@ TEST_CASE("auto keeps to the memory limit or says the least that would do") {
   input.plan_time = [](const Plan& plan, const Topology&, std::int64_t) {
     return std::int64_t{plan.planner == "rule" ? 1 : 2};
   };
-  input.memory_limit_bytes = rule_peak;
+  input.memory.limit_bytes = rule_peak;
   CHECK(plan_auto(request, input).planner == "rule");
-  input.memory_limit_bytes = rule_peak - 1;
+  input.memory.limit_bytes = rule_peak - 1;
   CHECK(plan_auto(request, input).planner == "p2p");
-  input.memory_limit_bytes = p2p_peak - 1;
+  input.memory.limit_bytes = p2p_peak - 1;
   CHECK_THROWS_AS(plan_auto(request, input), InputError);
   CHECK_THROWS_WITH(plan_auto(request, input),
                     Catch::Contains(std::to_string(p2p_peak)) && Catch::Contains("p2p"));
@@ -155,9 +155,9 @@ TEST_CASE("make_plan refuses a plan over the memory limit and says its peak") {
   Request request = request_on("4", "8,8", "S0", "R");
   PlannerInput input;
   // 64 bytes of source, 256 of destination.
-  input.memory_limit_bytes = 320;
+  input.memory.limit_bytes = 320;
   CHECK(make_plan(find_planner("rule"), request, input).planner == "rule");
-  input.memory_limit_bytes = 319;
+  input.memory.limit_bytes = 319;
   CHECK_THROWS_AS(make_plan(find_planner("rule"), request, input), InputError);
   CHECK_THROWS_WITH(make_plan(find_planner("rule"), request, input),
                     Catch::Contains("320") && Catch::Contains("319"));

@@ -190,7 +190,7 @@ std::string line_of(std::uint64_t seed) {
     input.plan_time = chain_time;
     input.steps_in_turn = prng.one_in(3);
     if (prng.one_in(3))
-      input.memory_limit_bytes = request->source().bytes() / prng.between(1, 4) + 1;
+      input.memory.limit_bytes = request->source().bytes() / prng.between(1, 4) + 1;
     if (prng.one_in(2))
       input.first_use_ps = [](const Plan& plan) {
         return 500 * static_cast<std::int64_t>(plan.steps.size());

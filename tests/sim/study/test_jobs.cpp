@@ -26,21 +26,6 @@ namespace {
 
 constexpr const char* kMachines[] = {"dgx-h100:2", "dgx-a100:1", "pcie-8x3090", "dgx-h100:5"};
 
-// On a machine of so many devices; some requests occur several times.
-std::vector<Request> draw_job(Prng& prng, std::int64_t devices) {
-  auto count = prng.between(2, prng.one_in(8) ? 40 : 8);
-  std::vector<Request> out;
-  while (std::ssize(out) < count) {
-    if (!out.empty() && prng.one_in(3)) {
-      out.push_back(prng.pick(out));
-      continue;
-    }
-    std::optional<Request> request = draw_request(prng);
-    if (request && to_int(request->ranks().back()) < devices) out.push_back(*std::move(request));
-  }
-  return out;
-}
-
 std::shared_ptr<Study> study_of(const std::vector<Request>& job, const PlannerRow& planner,
                                 std::shared_ptr<const Topology> topology, TransportKind transport) {
   StudyOptions options;

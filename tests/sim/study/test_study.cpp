@@ -278,12 +278,12 @@ TEST_CASE("a plan from elsewhere is proved and must fit the memory limit") {
   Request request = request_on("4", "64", "S0", "R");
   auto plan = std::make_shared<const Plan>(plan_rule(request, {}));
   std::int64_t peak = count_bytes(*plan).peak_max;
-  CHECK(Studies(machine(), find_planner("auto"), {.memory_limit_bytes = peak})
+  CHECK(Studies(machine(), find_planner("auto"), {.memory = {.limit_bytes = peak}})
             .of(plan)
             ->plan()
             .planner == "rule");
   CHECK_THROWS_AS(
-      Studies(machine(), find_planner("auto"), {.memory_limit_bytes = peak - 1}).of(plan),
+      Studies(machine(), find_planner("auto"), {.memory = {.limit_bytes = peak - 1}}).of(plan),
       InputError);
   auto wrong = std::make_shared<Plan>(*plan);
   wrong->steps.clear();

@@ -221,7 +221,7 @@ void add_sweep_command(CLI::App& app) {
               "a planner; may be repeated (default all: " + planner_names() + ")");
   add_topology_option(machine, options->machine);
   add_transport_options(machine, options->machine);
-  add_memory_limit_option(machine, options->machine);
+  add_memory_options(machine, options->machine);
   add_cold_option(machine, options->machine);
   add_report_options(command, options->output);
   add_html_option(command, options->output);

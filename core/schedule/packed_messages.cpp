@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/schedule/packed_messages.h"
+
+#include <optional>
+#include <utility>
+
+#include "core/base/integers.h"
+#include "core/bytes/box_copy.h"
+
+namespace reshard {
+namespace {
+
+enum class MessageEnd : std::uint8_t { Sender, Receiver };
+
+// The first element of a move's box in its buffer at one end, if it is contiguous there.
+std::optional<std::int64_t> stretch_at(const Plan& plan, const Move& move, Slot slot,
+                                       MessageEnd end) {
+  bool sends = end == MessageEnd::Sender;
+  return stretch_of(plan.buffer(sends ? move.source : move.destination).shape(slot),
+                    sends ? move.source_lo : move.destination_lo, move.extents);
+}
+
+// Whether moves [first, first + count) follow each other in one buffer without gaps.
+bool is_contiguous(const Plan& plan, const MoveList& moves, std::size_t first, std::size_t count,
+                   Slot slot, MessageEnd end) {
+  std::optional<std::pair<BufferId, std::int64_t>> next;
+  for (std::size_t i = first; i < first + count; ++i) {
+    Move move = moves[i];
+    BufferId buffer = end == MessageEnd::Sender ? move.source : move.destination;
+    std::optional<std::int64_t> at = stretch_at(plan, move, slot, end);
+    if (!at || (next && *next != std::pair(buffer, *at))) return false;
+    next = {buffer, *at + element_count(move.extents)};
+  }
+  return true;
+}
+
+// The outermost dim such that the box of one index in all dims before it is contiguous at both
+// ends; the number of dims if no such box is as large as a transfer.
+int split_dim(const Plan& plan, const ExchangeStep::Message& message, Move move) {
+  for (int d = 0; d < move.extents.size(); ++d) {
+    if (element_count(move.extents) * plan.element_bytes(move.source) < kOwnTransferBytes) break;
+    if (stretch_at(plan, move, message.source, MessageEnd::Sender) &&
+        stretch_at(plan, move, message.destination, MessageEnd::Receiver))
+      return d;
+    move.extents[d] = 1;
+  }
+  return move.extents.size();
+}
+
+void add_split(MoveList& out, const Move& move, int dim) {
+  DimVector at(dim, 0);
+  do {
+    Move part = move;
+    for (int d = 0; d < dim; ++d) {
+      part.source_lo[d] += at[d];
+      part.destination_lo[d] += at[d];
+      part.extents[d] = 1;
+    }
+    out.push_back(part);
+  } while (next_index(at, [&](int d) { return move.extents[d]; }));
+}
+
+}  // namespace
+
+PackedBytes packed_bytes(const Plan& plan, const ExchangeStep& step,
+                         const ExchangeStep::Message& message) {
+  PackedBytes out;
+  auto bytes_of = [&](std::size_t i) {
+    std::size_t at = message.moves.first + i;
+    return step.moves.elements(at) * plan.element_bytes(step.moves.source(at));
+  };
+  for_each_transfer(message.moves.count, bytes_of, [&](std::size_t first, std::size_t count) {
+    std::int64_t bytes = 0;
+    for (std::size_t i = first; i < first + count; ++i) bytes += bytes_of(i);
+    bytes = ceil_div(bytes, kPackedAlignment) * kPackedAlignment;
+    first += message.moves.first;
+    if (!is_contiguous(plan, step.moves, first, count, message.source, MessageEnd::Sender))
+      out.sender += bytes;
+    if (!is_contiguous(plan, step.moves, first, count, message.destination, MessageEnd::Receiver))
+      out.receiver += bytes;
+  });
+  return out;
+}
+
+void split_contiguous(Plan& plan) {
+  for (Step& step : plan.steps) {
+    auto* exchange = exchange_of(step);
+    if (exchange == nullptr) continue;
+    MoveList moves(plan.dims());
+    for (ExchangeStep::Message& message : exchange->messages) {
+      auto first = static_cast<std::uint32_t>(moves.size());
+      for_each_move(exchange->moves, message.moves, [&](const Move& move) {
+        int dim = split_dim(plan, message, move);
+        add_split(moves, move, dim < move.extents.size() ? dim : 0);
+      });
+      message.moves = {first, static_cast<std::uint32_t>(moves.size()) - first};
+    }
+    exchange->moves = std::move(moves);
+  }
+}
+
+}  // namespace reshard

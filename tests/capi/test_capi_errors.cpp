@@ -86,7 +86,8 @@ TEST_CASE("structs of another version are refused or understood") {
   reshard_request* request = nullptr;
   reshard_request_texts t = texts("2", "4", "R", "S(0)");
   for (std::uint32_t size :
-       {0u, 4u, static_cast<std::uint32_t>(sizeof t) - 1, 5000u, 0xccccccccu}) {
+       {0u, 4u, static_cast<std::uint32_t>(offsetof(reshard_request_texts, name)) - 1, 5000u,
+        0xccccccccu}) {
     t.struct_size = size;
     expect_input_error(reshard_request_create(&t, &request), "struct_size");
   }

@@ -11,13 +11,14 @@
  * with (before the call, in results too), so that later versions can add fields at the end. Unused
  * fields of a struct that is passed in must be 0; RESHARD_INIT does both.
  *
- * Handles are made by the *_create, *_parse and *_join functions and freed by *_free, which accept
+ * Handles are made by the *_create*, *_parse and *_join functions and freed by *_free, which accept
  * NULL. They never change, and several threads may use one at once. A program keeps its plan alive,
  * so handles may be freed in any order.
  *
  * Terms: a *rank* is numbered globally. A *buffer* is the source shard (0), the destination shard
- * (1) or a temporary of the plan (2 and above); it is local, dense and row-major. A scalar has the
- * shape (1). README.md in this folder explains the rest. */
+ * (1) or a temporary of the plan (2 and above); it is local, dense and row-major. Of several
+ * tensors the t-th, from 0, has the buffers 2 t and 2 t + 1, and temporaries come after those of
+ * the last. A scalar has the shape (1). README.md in this folder explains the rest. */
 #pragma once
 #ifndef RESHARD_RESHARD_H /* guards against two copies, as in a build tree and installed */
 #define RESHARD_RESHARD_H
@@ -35,7 +36,7 @@ extern "C" {
 #endif
 
 /* The number of nodes in reshard.map. Nothing is ever removed under one SOVERSION. */
-#define RESHARD_API_VERSION 5
+#define RESHARD_API_VERSION 6
 
 #define RESHARD_MAX_DIMS 8
 
@@ -78,6 +79,7 @@ typedef struct reshard_request_texts {
   const char* dtype;    /* "bf16"; NULL: f32 */
   const char* from;     /* "S(0)R" */
   const char* to;       /* "RS(1)" */
+  const char* name;     /* of the tensor, for reports; NULL: none */
 } reshard_request_texts;
 
 RESHARD_API int32_t reshard_request_create(const reshard_request_texts* texts,
@@ -106,6 +108,19 @@ typedef struct reshard_plan_options {
 RESHARD_API int32_t reshard_plan_create(const reshard_request* request,
                                         const reshard_topology* topology,
                                         const reshard_plan_options* options, reshard_plan** plan);
+/* The same for a job: plans `count` requests together, at least one, which the caller keeps. The
+ * plan has a tensor for each, in this order. Equal requests, as those of most layers are, cost
+ * little. */
+RESHARD_API int32_t reshard_plan_create_job(const reshard_request* const* requests, int32_t count,
+                                            const reshard_topology* topology,
+                                            const reshard_plan_options* options,
+                                            reshard_plan** plan);
+/* The same for the requests in a file, as `reshard simulate --requests PATH` reads it. `topology`
+ * NULL: the one that the file names, if any. */
+RESHARD_API int32_t reshard_plan_create_job_from_file(const char* path,
+                                                      const reshard_topology* topology,
+                                                      const reshard_plan_options* options,
+                                                      reshard_plan** plan);
 /* Reads and proves a plan's text. If the proof fails, returns an input error that says why. */
 RESHARD_API int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** plan);
 RESHARD_API void reshard_plan_free(reshard_plan* plan);
@@ -152,14 +167,31 @@ typedef struct reshard_plan_facts {
 RESHARD_API int32_t reshard_plan_get_facts(const reshard_plan* plan, reshard_plan_facts* facts);
 /* "p2p"; for `auto`, the planner that it chose. Valid as long as the plan; "" for NULL. */
 RESHARD_API const char* reshard_plan_planner(const reshard_plan* plan);
-/* "bf16[8192,8192] S(0)R on 2x4 -> RS(1)"; for several tensors "...; ...". Valid as long as the
- * plan; "" for NULL. */
+/* "bf16[8192,8192] S(0)R on 2x4 -> RS(1)"; for several tensors "...; ...", and after the fourth how
+ * many more. Valid as long as the plan; "" for NULL. */
 RESHARD_API const char* reshard_plan_request(const reshard_plan* plan);
 /* Proves the plan again: every destination element holds exactly what the request asks for. */
 RESHARD_API int32_t reshard_plan_prove(const reshard_plan* plan);
 
 /* The index-th of the plan's ranks, ascending. */
 RESHARD_API int32_t reshard_plan_get_rank(const reshard_plan* plan, int32_t index, int32_t* rank);
+
+typedef struct reshard_tensor {
+  uint32_t struct_size;
+  int32_t dims; /* its own: 0 for a scalar. In buffers, which all have the dims of the plan, it has
+                   leading dims of extent 1 */
+  int64_t shape[RESHARD_MAX_DIMS];
+  int32_t element_bytes;
+  int32_t reserved;
+  /* Valid as long as the plan: */
+  const char* dtype;   /* "bf16" */
+  const char* name;    /* as requested; "" for none, and always for a plan that was read */
+  const char* request; /* as reshard_plan_request */
+} reshard_tensor;
+
+/* The tensor-th of the plan, from 0. */
+RESHARD_API int32_t reshard_plan_get_tensor(const reshard_plan* plan, int32_t tensor,
+                                            reshard_tensor* result);
 
 typedef struct reshard_rank_bytes {
   uint32_t struct_size;
@@ -192,13 +224,13 @@ typedef struct reshard_times {
   uint32_t reserved;
   int64_t time_ps;  /* simulated, alone on the topology, with the topology's own transport: NCCL for
                        all presets, links alone if the topology names none */
-  int64_t bound_ps; /* a lower bound for any plan on the topology: the greatest of the five below;
-                       with several tensors, those of the tensor with the greatest */
+  int64_t bound_ps; /* a lower bound for any plan of all tensors on the topology: the greatest of
+                       the five below */
   int64_t cut_ps, volume_ps, latency_ps;
   int64_t price_ps, holder_ps; /* 0 if they do not apply */
 } reshard_times;
 
-/* `topology` as in reshard_plan_create. */
+/* `topology` as in the function that made the plan. */
 RESHARD_API int32_t reshard_plan_get_times(const reshard_plan* plan,
                                            const reshard_topology* topology, reshard_times* times);
 
@@ -221,6 +253,7 @@ inline T reshard_initialised() {
   return value;
 }
 #endif
+
 #include <reshard/reshard_program.h>
 
 #endif /* RESHARD_RESHARD_H */

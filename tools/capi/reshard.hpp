@@ -34,6 +34,7 @@ struct RequestTexts {
   std::string ranks = "";     // "0-7"; "": 0 .. n-1
   std::string to_mesh = "";   // "": the source's
   std::string to_ranks = "";  // "": the source's, or 0 .. n-1 of to_mesh
+  std::string name = "";      // of the tensor, for reports
 };
 
 class Request {
@@ -53,6 +54,7 @@ class Request {
               asked.ranks = detail::given(texts.ranks);
               asked.to_mesh = detail::given(texts.to_mesh);
               asked.to_ranks = detail::given(texts.to_ranks);
+              asked.name = detail::given(texts.name);
               return reshard_request_create(&asked, out);
             },
             reshard_request_free)) {}
@@ -97,6 +99,22 @@ class Plan {
       : Plan(request, nullptr, options) {}
   Plan(const Request& request, const PlanOptions& options, const Topology& topology)
       : Plan(request, topology.get(), options) {}
+  // All requests, at least one, planned together.
+  static Plan job(const std::vector<Request>& requests, const PlanOptions& options = {}) {
+    return job_on(nullptr, requests, options);
+  }
+  static Plan job(const std::vector<Request>& requests, const PlanOptions& options,
+                  const Topology& topology) {
+    return job_on(topology.get(), requests, options);
+  }
+  // The same for the requests in a file; without a topology on the one that the file names, if any.
+  static Plan job_from_file(const std::string& path, const PlanOptions& options = {}) {
+    return job_from_file_on(nullptr, path, options);
+  }
+  static Plan job_from_file(const std::string& path, const PlanOptions& options,
+                            const Topology& topology) {
+    return job_from_file_on(topology.get(), path, options);
+  }
   static Plan parse(const std::string& text) {
     return Plan(detail::made<reshard_plan>(
         [&](reshard_plan** out) {
@@ -141,6 +159,14 @@ class Plan {
       return rank;
     });
   }
+  // Its texts are valid as long as a copy of this plan.
+  reshard_tensor tensor(std::int32_t tensor) const {
+    return detail::asked<reshard_tensor>(
+        [&](auto* out) { return reshard_plan_get_tensor(get(), tensor, out); });
+  }
+  std::vector<reshard_tensor> tensors() const {
+    return detail::listed(facts().tensor_count, [&](std::int32_t i) { return tensor(i); });
+  }
   reshard_rank_bytes rank_bytes(std::int32_t rank) const {
     return detail::asked<reshard_rank_bytes>(
         [&](auto* out) { return reshard_plan_get_rank_bytes(get(), rank, out); });
@@ -157,14 +183,36 @@ class Plan {
  private:
   explicit Plan(std::shared_ptr<const reshard_plan> handle) : handle_(std::move(handle)) {}
   Plan(const Request& request, const reshard_topology* topology, const PlanOptions& options)
-      : handle_(detail::made<reshard_plan>(
-            [&](reshard_plan** out) {
-              reshard_plan_options asked = RESHARD_INIT(reshard_plan_options);
-              asked.planner = options.planner.c_str();
-              asked.memory_limit_bytes = options.memory_limit_bytes;
-              return reshard_plan_create(request.get(), topology, &asked, out);
-            },
-            reshard_plan_free)) {}
+      : Plan(planned(options, [&](const reshard_plan_options* asked, reshard_plan** out) {
+          return reshard_plan_create(request.get(), topology, asked, out);
+        })) {}
+  static Plan job_on(const reshard_topology* topology, const std::vector<Request>& requests,
+                     const PlanOptions& options) {
+    std::vector<const reshard_request*> all;
+    for (const Request& request : requests) all.push_back(request.get());
+    return Plan(planned(options, [&](const reshard_plan_options* asked, reshard_plan** out) {
+      return reshard_plan_create_job(all.data(), static_cast<std::int32_t>(all.size()), topology,
+                                     asked, out);
+    }));
+  }
+  static Plan job_from_file_on(const reshard_topology* topology, const std::string& path,
+                               const PlanOptions& options) {
+    return Plan(planned(options, [&](const reshard_plan_options* asked, reshard_plan** out) {
+      return reshard_plan_create_job_from_file(path.c_str(), topology, asked, out);
+    }));
+  }
+  // The handle that create(&options, &handle) makes.
+  template <class Create>
+  static std::shared_ptr<const reshard_plan> planned(const PlanOptions& options, Create&& create) {
+    return detail::made<reshard_plan>(
+        [&](reshard_plan** out) {
+          reshard_plan_options asked = RESHARD_INIT(reshard_plan_options);
+          asked.planner = options.planner.c_str();
+          asked.memory_limit_bytes = options.memory_limit_bytes;
+          return create(&asked, out);
+        },
+        reshard_plan_free);
+  }
   reshard_times times_on(const reshard_topology* topology) const {
     return detail::asked<reshard_times>(
         [&](auto* out) { return reshard_plan_get_times(get(), topology, out); });

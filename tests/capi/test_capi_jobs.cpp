@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 using Catch::Matchers::Contains;
@@ -269,6 +271,19 @@ TEST_CASE("a job that is wrong is refused, and says which request is missing") {
   expect_input_error(reshard_plan_get_tensor(good.get(), -1, &tensor), "tensor");
   expect_input_error(reshard_plan_get_tensor(nullptr, 0, &tensor), "plan");
   expect_input_error(reshard_plan_get_tensor(good.get(), 0, nullptr), "result");
+  // Shards that do not fit are of a tensor, by name.
+  reshard_program* program = nullptr;
+  REQUIRE(reshard_program_create(good.get(), 0, 0, &program) == RESHARD_OK);
+  std::vector<reshard_shards> shards(6, RESHARD_INIT(reshard_shards));
+  std::array<std::int32_t, 8> memory{};
+  shards[0] = {sizeof(reshard_shards), 0, memory.data(), 32, memory.data(), 32};
+  reshard_run run = RESHARD_INIT(reshard_run);
+  run.tensors = shards.data();
+  expect_input_error(reshard_execute(program, &run),
+                     "source_bytes of tensor 1 (layer.0): expected 120");
+  std::swap(shards[0], shards[3]);
+  expect_input_error(reshard_execute(program, &run), "source_bytes of tensor 0 (embedding)");
+  reshard_program_free(program);
   // A caller of an earlier version, whose texts of a request have no name.
   reshard_request_texts texts = RESHARD_INIT(reshard_request_texts);
   texts.struct_size = offsetof(reshard_request_texts, name);

@@ -52,7 +52,8 @@ _Facts = library.struct(
 
 
 class Box(NamedTuple):
-    """Elements of a buffer: 0 is the source, 1 the destination, higher numbers are temporaries."""
+    """Elements of a buffer: 0 is the source, 1 the destination, higher numbers are temporaries. Of
+    many tensors the t-th has 2 * t and 2 * t + 1, and temporaries come after all of them."""
 
     buffer: int
     slices: Tuple[slice, ...]

@@ -75,10 +75,11 @@ def execute(plan, rank, source, destination, transport=None):
 
     source, destination: the rank's shards, contiguous arrays with the buffer protocol or DLPack, of
     exactly the shards' bytes; None if the rank has none. Of a plan of many tensors, lists of these,
-    one per tensor, or dicts by name, without those that the rank does not have. transport: torch.distributed or one of its
-    process groups (of all ranks of the plan; peers are global ranks), a communicator of mpi4py, or
-    an object with `exchange(sends, receives)`, which gets lists of Transfer and returns when all
-    are done; None if nothing is sent.
+    one per tensor, or dicts by name, without those that the rank does not have.
+
+    transport: torch.distributed or one of its process groups (of all ranks of the plan; peers are
+    global ranks), a communicator of mpi4py, or an object with `exchange(sends, receives)`, which
+    gets lists of Transfer and returns when all are done; None if nothing is sent.
 
     Arrays in host memory get the bits of `reshard simulate`, whatever carries the messages. Arrays
     on a GPU need torch.distributed; collectives are then the library's own and fold in its order.

@@ -68,8 +68,8 @@ def execute_all(plan, sources, destinations):
 
     sources, destinations: one per rank of the plan, ascending; contiguous arrays with the buffer
     protocol or DLPack, or None if a rank has no such shard. Of a plan of many tensors, for each
-    rank a list of these, one per tensor, or a dict by name, as in `execute`. The result has the bits of `reshard
-    simulate`.
+    rank a list of these, one per tensor, or a dict by name, as in `execute`. The result has the
+    bits of `reshard simulate`.
     """
     require_plan(plan)
     for value, name in ((sources, "sources"), (destinations, "destinations")):

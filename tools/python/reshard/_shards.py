@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rank's shards as callers give them: an array for a plan of one tensor; for a plan of many a list
-of arrays, or a dict by name."""
+"""A rank's shards as callers give them: an array for a plan of one tensor, a list of arrays or a
+dict by name for a plan of many."""
 
 import ctypes as c
 from collections.abc import Mapping

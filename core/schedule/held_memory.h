@@ -25,8 +25,8 @@ std::int64_t tensor_bytes(const Plan& plan, Slot slot);
 std::vector<std::int64_t> held_temporaries(const Plan& plan);
 
 // Sources and destinations of all tensors as well. Sources are held to the end and destinations
-// from the beginning, unless the plan frees sources (Plan::frees_sources): then a source is held up to
-// the last step that reads it, and a destination from the first that writes it.
+// from the beginning, unless the plan frees sources (Plan::frees_sources): then a source is held up
+// to the last step that reads it, and a destination from the first that writes it.
 std::vector<std::int64_t> held_buffers(const Plan& plan);
 
 // And what is packed of messages (packed_messages.h) while their step runs.

@@ -18,6 +18,7 @@ TEST_CASE("drawn requests through the C API give the bits of the store") {
   CHECK(report.requests == 3'000 / kOneOf);
   CHECK(report.runs > 3'000 / kOneOf);
   CHECK(report.rough_runs > 100 / kOneOf);
+  CHECK(report.jobs > 600 / kOneOf);
 }
 
 TEST_CASE("small cases through the C API, by every planner") {

@@ -86,7 +86,8 @@ TEST_CASE("structs of another version are refused or understood") {
   reshard_request* request = nullptr;
   reshard_request_texts t = texts("2", "4", "R", "S(0)");
   for (std::uint32_t size :
-       {0u, 4u, static_cast<std::uint32_t>(sizeof t) - 1, 5000u, 0xccccccccu}) {
+       {0u, 4u, static_cast<std::uint32_t>(offsetof(reshard_request_texts, name)) - 1, 5000u,
+        0xccccccccu}) {
     t.struct_size = size;
     expect_input_error(reshard_request_create(&t, &request), "struct_size");
   }
@@ -365,7 +366,8 @@ TEST_CASE("memory is apart from all that reaches it, not only from what begins b
   CHECK(destinations == std::vector<float>(20, 3));
   shards[3].destination = &sources[5];
   expect_input_error(reshard_execute_all(both, shards.data(), 4),
-                     "destination of rank 1: expected memory separate from the source of rank 0");
+                     "destination of tensor 1 of rank 1: expected memory separate from the source "
+                     "of tensor 0 of rank 0");
   reshard_plan_free(small);
   reshard_plan_free(both);
   reshard_request_free(request);

@@ -61,24 +61,37 @@ class Conformance {
       }
   }
 
-  // One request by one of the planners, or two in one plan; 0 where the draw is none.
+  // One request by one of the planners, two in one plan, or a job of many; 0 where the draw is
+  // none.
   std::int64_t run_draw(std::uint64_t seed) {
     Prng prng(seed);
-    std::optional<Plan> plan = drawn_plan(prng);
-    if (!plan) return 0;
+    std::optional<Request> request = drawn_request(prng);
+    if (!request) return 0;
     seed_ = seed;
     ++report_.requests;
-    if (prng.below(4) == 0)
-      if (std::optional<Plan> other = drawn_plan(prng)) plan = join({*plan, *other});
-    run_plan(prng.below(2) == 0 ? with_halved_collectives(*plan) : *plan, prng);
+    bool many = prng.one_in(4);
+    Plan plan = many ? plan_of_job(*request, prng) : any_plan(prng, *request, input_);
+    if (!many && prng.one_in(4))
+      if (std::optional<Request> other = drawn_request(prng))
+        plan = join({plan, any_plan(prng, *other, input_)});
+    report_.jobs += many;
+    run_plan(prng.one_in(2) ? with_halved_collectives(plan) : plan, prng);
     return 1;
   }
 
-  std::optional<Plan> drawn_plan(Prng& prng) {
+  // This request and others, some of them equal, planned together.
+  Plan plan_of_job(const Request& first, Prng& prng) {
+    std::vector<Request> job{first};
+    for (auto count = prng.between(2, prng.one_in(8) ? 20 : 6); std::ssize(job) < count;) {
+      std::optional<Request> next = prng.one_in(3) ? prng.pick(job) : drawn_request(prng);
+      if (next) job.push_back(*std::move(next));
+    }
+    return any_plan(prng, Demand(job), input_);
+  }
+
+  std::optional<Request> drawn_request(Prng& prng) {
     DrawnPair pair = draw_pair(prng, options_.world);
-    std::optional<Request> request = request_of(pair.source, pair.destination);
-    if (!request) return std::nullopt;
-    return any_plan(prng, *request, input_);
+    return request_of(pair.source, pair.destination);
   }
 
   std::optional<Request> request_of(const Layout& source, const Layout& destination) {
@@ -194,8 +207,9 @@ ConformanceReport check_conformance(Executor& executor, const ConformanceOptions
 std::string text(const ConformanceReport& report) {
   std::string out = fmt::format(
       "{} requests, {} runs, {} of the plans on data whose sums round, {} of several "
-      "tensors, {} failed",
-      report.requests, report.runs, report.rough_runs, report.several_tensors, report.failed);
+      "tensors, {} of these planned together, {} failed",
+      report.requests, report.runs, report.rough_runs, report.several_tensors, report.jobs,
+      report.failed);
   for (const std::string& failure : report.failures) out += "\n  " + failure;
   return out;
 }

@@ -5,9 +5,10 @@
 //
 // If the request folds floating values and the executor keeps the declared order, the data are such
 // that every order of folding gives different bits; else they are the pattern's, exact in any
-// order. A quarter of the random plans have two tensors, and half have their collectives in halves,
-// over boxes. Every fourth case runs twice on one prepared plan. All processes of an executor call
-// check_conformance with the same options; each checks the shards that it holds.
+// order. A quarter of the random plans are of jobs of 2 to 20 tensors, some others join two plans,
+// and half have their collectives in halves, over boxes. Every fourth case runs twice on one
+// prepared plan. All processes of an executor call check_conformance with the same options; each
+// checks the shards that it holds.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ struct ConformanceOptions {
 };
 
 struct ConformanceReport {
-  std::int64_t requests = 0, runs = 0, rough_runs = 0, several_tensors = 0;
+  std::int64_t requests = 0, runs = 0, rough_runs = 0, several_tensors = 0, jobs = 0;
   std::int64_t failed = 0;
   std::vector<std::string> failures;  // at most ten
   friend bool operator==(const ConformanceReport&, const ConformanceReport&) = default;

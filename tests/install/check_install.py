@@ -83,6 +83,8 @@ def check_files(prefix):
         "include/reshard/reshard.hpp",
         "include/reshard/reshard_rings.h",
         "include/reshard/reshard_base.hpp",
+        "include/reshard/reshard_program.h",
+        "include/reshard/reshard_program.hpp",
         "share/man/man1/reshard.1",
         "share/bash-completion/completions/reshard",
         "share/reshard/topologies/dgx-h100.topo",

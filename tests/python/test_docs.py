@@ -38,6 +38,21 @@ class DocsTest(unittest.TestCase):
                 os.chdir(before)
         self.assertGreaterEqual(names["plan"].time_ps, names["plan"].bound_ps)
 
+    def test_a_job(self):
+        names = {"reshard": reshard}
+        exec(block_with("plan_job").replace("print(", "str("), names)
+        job = names["job"]
+        self.assertEqual(job.tensor_count, 96)
+        self.assertEqual(job.shard_shapes(8, "layers.0.wq"), (None, (1024, 4096)))
+        one_by_one = sum(
+            reshard.plan(
+                shape, "bf16", (4, 2), "S(0)R", "S(0)" if len(shape) > 1 else "R",
+                to_mesh=names["generator"],
+            ).time_ps
+            for shape in names["kinds"].values()
+        )  # fmt: skip
+        self.assertLess(job.time_ps, 32 * one_by_one)
+
     def test_a_test_in_five_lines(self):
         try:
             import numpy

@@ -53,3 +53,23 @@ class LocalModeTest(unittest.TestCase):
         self.assert_locals(x.grad, lambda row, column: 2 * rows[row].chunk(2, 1)[column])
         self.assert_locals(z, lambda row, column: self.whole)
         self.assert_locals(summed, lambda row, column: 2 * rows[column])
+
+    def test_a_job_forward_and_backward(self):
+        from reshard.torch import redistribute_all
+
+        rows, columns = self.whole.chunk(2, 0), self.whole.chunk(2, 1)
+        with LocalTensorMode(4):
+            mesh = init_device_mesh("cpu", (2, 2))
+            x = {
+                "a": distribute_tensor(self.whole, mesh, [Shard(0), Shard(1)]).requires_grad_(),
+                "b": distribute_tensor(self.whole.int(), mesh, [Replicate(), Shard(0)]),
+                "c": DTensor.from_local(
+                    self.whole.clone(), mesh, [Partial(), Replicate()], run_check=False
+                ),
+            }
+            y = redistribute_all(x, {"a": "S(1)R", "b": "S(1)R", "c": "RS(0)"})
+            (y["a"] * y["a"]).to_local().sum().backward()
+        self.assert_locals(y["a"], lambda row, column: columns[row])
+        self.assert_locals(y["b"], lambda row, column: columns[row].int())
+        self.assert_locals(y["c"], lambda row, column: 2 * rows[column])
+        self.assert_locals(x["a"].grad, lambda row, column: 2 * rows[row].chunk(2, 1)[column])

@@ -3,8 +3,6 @@
 local tensors, placements and gradients of a DTensor. Skipped without torch; the processes import
 this file."""
 
-import os
-import sys
 import threading
 import unittest
 import warnings
@@ -25,15 +23,10 @@ except ImportError:
     torch = None
 
 import reshard
-from ranks import RANKS, run_ranks
+from ranks import RANKS
+from torch_cases import Cases, expect, expect_refused
 
-CASES = {}
-START = "import sys, test_torch; test_torch.run_case(*sys.argv[1:])"
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
+case = Cases("test_torch")
 
 
 def laid(whole, mesh, *placements):
@@ -44,20 +37,6 @@ def moved(x, *placements, **options):
     from reshard.torch import redistribute
 
     return redistribute(x, list(placements), **options)
-
-
-def expect(holds, what="value"):
-    if not holds:
-        raise AssertionError(what)
-
-
-def expect_refused(function, *texts):
-    try:
-        function()
-    except reshard.InputError as error:
-        expect(any(text in str(error) for text in texts), str(error))
-    else:
-        raise AssertionError(f"not refused: {texts[0]}")
 
 
 # ---- threads
@@ -350,35 +329,7 @@ def compiled_code_leaves_its_graph(mesh, line):
     expect(torch.equal(run(x).full_tensor(), 2 * whole + 1))
 
 
-# ---- processes
-
-
-def run_case(name, rank, port):
-    import datetime
-
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port, RANK=rank, WORLD_SIZE=str(RANKS))
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=200))
-    mesh = init_device_mesh("cpu", (2, RANKS // 2))
-    line = init_device_mesh("cpu", (RANKS,))
-    names = list(CASES) if name == "all" else [name]
-    failed = False
-    for each in names:
-        try:
-            CASES[each](mesh, line)
-        except Exception as error:  # noqa: BLE001
-            failed = True
-            print(f"rank {rank}: {each}: {type(error).__name__}: {error}", flush=True)
-        dist.barrier()
-    dist.destroy_process_group()
-    sys.exit(failed)
-
-
 @unittest.skipIf(torch is None, "no torch")
 class TorchTest(unittest.TestCase):
     def test_all_cases_through_shared_memory_and_as_messages(self):
-        wanted = os.environ.get("RESHARD_TORCH_CASE", "all")
-        for shared in "10":
-            with self.subTest(shared=shared):
-                ended, said = run_ranks(START, wanted, RESHARD_SHARED_MEMORY=shared)
-                self.assertEqual(ended, [0] * RANKS, "\n".join(said))
+        case.check(self)

@@ -19,21 +19,21 @@ inline std::vector<const PlannerRow*> own_planners() {
   return out;
 }
 
-// Nothing if the planner has no plan for such a request, mostly one across meshes.
-inline std::optional<Plan> plan_by(const PlannerRow& planner, const Request& request,
+// Nothing if the planner has no plan for such requests, mostly one across meshes.
+inline std::optional<Plan> plan_by(const PlannerRow& planner, const Demand& demand,
                                    const PlannerInput& input) {
   try {
-    return planner.make(request, input);
+    return planner.make(demand, input);
   } catch (const InputError&) {
     return std::nullopt;
   }
 }
 
 // By a random planner among those that have a plan.
-inline Plan any_plan(Prng& prng, const Request& request, const PlannerInput& input) {
+inline Plan any_plan(Prng& prng, const Demand& demand, const PlannerInput& input) {
   std::vector<const PlannerRow*> rows = own_planners();
   for (;;)
-    if (std::optional<Plan> plan = plan_by(*prng.pick(rows), request, input)) return *plan;
+    if (std::optional<Plan> plan = plan_by(*prng.pick(rows), demand, input)) return *plan;
 }
 
 }  // namespace reshard::test

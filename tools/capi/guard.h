@@ -38,7 +38,7 @@ std::int32_t guarded(Body&& body) noexcept {
 }
 
 template <class T>
-T& given(T* pointer, const char* name) {
+T& given(T* pointer, std::string_view name) {
   if (pointer == nullptr) throw InputError(std::string(name) + ": expected a pointer, found NULL");
   return *pointer;
 }
@@ -62,6 +62,9 @@ inline void require_zero(std::uint32_t reserved, const char* name) {
 // The size in version 1, for structs that have grown since.
 template <class T>
 inline constexpr std::size_t kLeastSize = sizeof(T);
+template <>
+inline constexpr std::size_t kLeastSize<reshard_request_texts> = offsetof(reshard_request_texts,
+                                                                          name);
 template <>
 inline constexpr std::size_t kLeastSize<reshard_run> = offsetof(reshard_run, tensors);
 template <>

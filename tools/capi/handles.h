@@ -28,7 +28,9 @@ struct reshard_topology {
 };
 
 struct reshard_plan {
-  explicit reshard_plan(std::unique_ptr<reshard::sim::Job> planned);
+  // `named`: null, or the topology that the requests' file names, which is then the default.
+  explicit reshard_plan(std::unique_ptr<reshard::sim::Job> planned,
+                        std::shared_ptr<const reshard::Topology> named = nullptr);
   ~reshard_plan();
   // Read or joined, so far without a topology. Proves the plan.
   explicit reshard_plan(const std::shared_ptr<const reshard::Plan>& read);
@@ -42,14 +44,20 @@ struct reshard_plan {
     return use(*job_);
   }
 
+  // By tensor: Request::text.
+  const std::vector<std::string>& request_texts() const;
+
   const std::shared_ptr<const reshard::Plan> plan;
   const reshard::sim::Study study;  // as proved; copied to find out more
-  const std::string request_text;
+  const std::string request_text;   // of all tensors
+  const std::shared_ptr<const reshard::Topology> named_topology;
 
  private:
   static std::unique_ptr<reshard::sim::Job> job_of_plan(
       const std::shared_ptr<const reshard::Plan>& plan);
 
+  mutable std::once_flag has_request_texts_;
+  mutable std::vector<std::string> request_texts_;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<reshard::sim::Job> job_;
 };

@@ -105,6 +105,22 @@ int32_t reshard_plan_get_rank(const reshard_plan* plan, int32_t index, int32_t* 
   });
 }
 
+int32_t reshard_plan_get_tensor(const reshard_plan* plan, int32_t tensor, reshard_tensor* result) {
+  return guarded([&] {
+    const reshard_plan& handle = given(plan, "plan");
+    std::size_t index = checked_index(tensor, handle.plan->tensors.size(), "tensor");
+    const Request& request = handle.plan->tensors[index];
+    reshard_tensor out{};
+    out.dims = request.source().dims();
+    for (int d = 0; d < out.dims; ++d) out.shape[d] = request.shape()[d];
+    out.element_bytes = static_cast<std::int32_t>(size_bytes(request.dtype()));
+    out.dtype = text(request.dtype()).data();  // of a literal, with its NUL
+    out.name = request.name().c_str();
+    out.request = handle.request_texts()[index].c_str();
+    give(out, result, "result");
+  });
+}
+
 int32_t reshard_plan_get_rank_bytes(const reshard_plan* plan, int32_t rank,
                                     reshard_rank_bytes* bytes) {
   return guarded([&] {

@@ -2,12 +2,15 @@
 // The C API: from texts to proved plans.
 #include <cstdlib>
 
+#include <fmt/format.h>
+
 #include "core/layout/request.h"
 #include "core/proof/proof.h"
 #include "core/text/plan_text.h"
 #include "core/topology/topology_text.h"
 #include "sim/job/job.h"
 #include "sim/machines/presets.h"
+#include "sim/trace/trace.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
 
@@ -21,9 +24,11 @@ constexpr std::int64_t kCacheCapacity = 1024;
 
 using TopologyRef = std::shared_ptr<const Topology>;
 
-// The caller's topology, which must have all the ranks, or a default that has.
-TopologyRef topology_of(const reshard_topology* topology, Rank last) {
+// The caller's topology, which must have all the ranks, or a default that has: `named` if it is not
+// null.
+TopologyRef topology_of(const reshard_topology* topology, Rank last, TopologyRef named) {
   std::int64_t highest = to_int(last);
+  if (topology == nullptr && named) return named;
   if (topology == nullptr)
     return std::make_shared<const Topology>(sim::default_topology(highest + 1));
   sim::require_devices(*topology->topology, highest);
@@ -47,18 +52,56 @@ TopologyRef held(Topology&& topology) {
   return std::make_shared<const Topology>(std::move(topology));
 }
 
+void require_some(std::int32_t count) {
+  if (count < 1) throw InputError("count: expected 1 or more, found " + std::to_string(count));
+}
+
+// A new handle. The subject has requests.
+reshard_plan* planned(const sim::Subject& subject, const reshard_topology* topology,
+                      const reshard_plan_options* options) {
+  reshard_plan_options chosen{};
+  if (options != nullptr) chosen = taken(options, "options");
+  require_zero(chosen.reserved, "options.reserved");
+  if (chosen.memory_limit_bytes < 0)
+    throw InputError("memory_limit_bytes: expected 0 or more, found " +
+                     std::to_string(chosen.memory_limit_bytes));
+  sim::StudyOptions wanted;
+  if (chosen.memory_limit_bytes > 0) wanted.memory.limit_bytes = chosen.memory_limit_bytes;
+  // For reports. What they ask of the engine is recorded by their own run: recording it in every
+  // run that `auto` makes would slow planning by a tenth.
+  wanted.explain = true;
+  wanted.cache_capacity = kCacheCapacity;
+  Rank last = subject.highest_rank();
+  TopologyRef named;
+  if (topology == nullptr && !subject.topology.empty())
+    named = sim::topology_for(subject.topology, last);
+  auto job = std::make_unique<sim::Job>(
+      subject, topology_of(topology, last, named),
+      find_planner(chosen.planner == nullptr ? "auto" : chosen.planner), wanted);
+  job->study().expect({.spans = true, .path = true});
+  return new reshard_plan(std::move(job), named);
+}
+
 }  // namespace
 
-reshard_plan::reshard_plan(std::unique_ptr<sim::Job> planned)
+reshard_plan::reshard_plan(std::unique_ptr<sim::Job> planned, TopologyRef named)
     : plan(planned->study().shared_plan()),
       study(planned->study()),
       request_text(requests_text(*plan)),
+      named_topology(std::move(named)),
       job_(std::move(planned)) {}
 
 reshard_plan::reshard_plan(const std::shared_ptr<const Plan>& read)
     : plan(read), study(read, nullptr), request_text(requests_text(*plan)) {}
 
 reshard_plan::~reshard_plan() = default;
+
+const std::vector<std::string>& reshard_plan::request_texts() const {
+  std::call_once(has_request_texts_, [&] {
+    for (const Request& request : plan->tensors) request_texts_.push_back(request.text());
+  });
+  return request_texts_;
+}
 
 std::unique_ptr<sim::Job> reshard_plan::job_of_plan(const std::shared_ptr<const Plan>& plan) {
   return std::make_unique<sim::Job>(sim::Subject{{}, plan},
@@ -85,7 +128,7 @@ int32_t reshard_request_create(const reshard_request_texts* texts, reshard_reque
                        text_of(t.dtype),
                        t.from,
                        t.to};
-    *request = new reshard_request{parse_request(parts)};
+    *request = new reshard_request{parse_request(parts).named(text_of(t.name))};
   });
 }
 
@@ -115,25 +158,34 @@ void reshard_topology_free(reshard_topology* topology) { delete topology; }
 int32_t reshard_plan_create(const reshard_request* request, const reshard_topology* topology,
                             const reshard_plan_options* options, reshard_plan** plan) {
   return guarded([&] {
-    const Request& asked = given(request, "request").request;
     given(plan, "plan");
-    reshard_plan_options chosen{};
-    if (options != nullptr) chosen = taken(options, "options");
-    require_zero(chosen.reserved, "options.reserved");
-    if (chosen.memory_limit_bytes < 0)
-      throw InputError("memory_limit_bytes: expected 0 or more, found " +
-                       std::to_string(chosen.memory_limit_bytes));
-    sim::StudyOptions wanted;
-    if (chosen.memory_limit_bytes > 0) wanted.memory.limit_bytes = chosen.memory_limit_bytes;
-    // For reports. What they ask of the engine is recorded by their own run: recording it in every
-    // run that `auto` makes would slow planning by a tenth.
-    wanted.explain = true;
-    wanted.cache_capacity = kCacheCapacity;
-    auto job = std::make_unique<sim::Job>(
-        sim::Subject{{asked}, nullptr}, topology_of(topology, asked.ranks().back()),
-        find_planner(chosen.planner == nullptr ? "auto" : chosen.planner), wanted);
-    job->study().expect({.spans = true, .path = true});
-    *plan = new reshard_plan(std::move(job));
+    *plan = planned({{given(request, "request").request}}, topology, options);
+  });
+}
+
+int32_t reshard_plan_create_job(const reshard_request* const* requests, int32_t count,
+                                const reshard_topology* topology,
+                                const reshard_plan_options* options, reshard_plan** plan) {
+  return guarded([&] {
+    require_some(count);
+    given(requests, "requests");
+    given(plan, "plan");
+    sim::Subject subject;
+    for (std::int32_t i = 0; i < count; ++i)
+      subject.requests.push_back(given(requests[i], fmt::format("requests[{}]", i)).request);
+    *plan = planned(subject, topology, options);
+  });
+}
+
+int32_t reshard_plan_create_job_from_file(const char* path, const reshard_topology* topology,
+                                          const reshard_plan_options* options,
+                                          reshard_plan** plan) {
+  return guarded([&] {
+    given(path, "path");
+    given(plan, "plan");
+    sim::JobFile file = sim::read_requests(path);
+    *plan =
+        planned({std::move(file.requests), nullptr, std::move(file.topology)}, topology, options);
   });
 }
 
@@ -151,11 +203,12 @@ int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** 
 
 int32_t reshard_plan_join(const reshard_plan* const* plans, int32_t count, reshard_plan** plan) {
   return guarded([&] {
+    require_some(count);
     given(plans, "plans");
     given(plan, "plan");
-    if (count < 1) throw InputError("count: expected 1 or more, found " + std::to_string(count));
     std::vector<Plan> all;
-    for (int32_t i = 0; i < count; ++i) all.push_back(*given(plans[i], "plans").plan);
+    for (std::int32_t i = 0; i < count; ++i)
+      all.push_back(*given(plans[i], fmt::format("plans[{}]", i)).plan);
     *plan = new reshard_plan(std::make_shared<const Plan>(join(all)));
   });
 }
@@ -176,7 +229,7 @@ int32_t reshard_plan_get_times(const reshard_plan* plan, const reshard_topology*
                                reshard_times* times) {
   return guarded([&] {
     const reshard_plan& handle = given(plan, "plan");
-    TopologyRef asked = topology_of(topology, handle.plan->ranks.back());
+    TopologyRef asked = topology_of(topology, handle.plan->ranks.back(), handle.named_topology);
     give(handle.with_job([&](sim::Job& job) {
       // Elsewhere, in a copy.
       if (!job.study().is_on(*asked)) {

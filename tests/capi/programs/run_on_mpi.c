@@ -17,11 +17,10 @@ static void expect(int holds, const char* what, int line) {
 }
 #define EXPECT(CONDITION) expect((CONDITION) ? 1 : 0, #CONDITION, __LINE__)
 
-static reshard_plan* plan_of(const char* mesh, const char* ranks, const char* from,
-                             const char* to) {
+static reshard_request* request_of(const char* mesh, const char* ranks, const char* from,
+                                   const char* to) {
   reshard_request_texts texts = RESHARD_INIT(reshard_request_texts);
   reshard_request* request = NULL;
-  reshard_plan* plan = NULL;
   texts.mesh = mesh;
   texts.ranks = ranks;
   texts.shape = "8,8";
@@ -29,6 +28,13 @@ static reshard_plan* plan_of(const char* mesh, const char* ranks, const char* fr
   texts.from = from;
   texts.to = to;
   EXPECT(reshard_request_create(&texts, &request) == RESHARD_OK);
+  return request;
+}
+
+static reshard_plan* plan_of(const char* mesh, const char* ranks, const char* from,
+                             const char* to) {
+  reshard_request* request = request_of(mesh, ranks, from, to);
+  reshard_plan* plan = NULL;
   EXPECT(reshard_plan_create(request, NULL, NULL, &plan) == RESHARD_OK);
   reshard_request_free(request);
   return plan;
@@ -75,6 +81,40 @@ static void sums_on_two(reshard_mpi* mpi) {
   EXPECT(reshard_mpi_run(prepared) == RESHARD_OK);
   for (i = 0; takes_part && i < 32; ++i)
     EXPECT(destination[i] == 400 + 2 * (i + (me == 3 ? 32 : 0)));
+  reshard_mpi_plan_free(prepared);
+  reshard_plan_free(plan);
+}
+
+/* Both of the above in one plan: processes 0 and 2 have a part in one tensor alone. */
+static void job(reshard_mpi* mpi) {
+  int32_t rows[16], columns[16], addends[64], sums[32], i;
+  int takes_part = me % 2;
+  reshard_request* requests[2];
+  reshard_plan* plan = NULL;
+  reshard_mpi_plan* prepared = NULL;
+  reshard_mpi_shards shards[2] = {RESHARD_INIT(reshard_mpi_shards),
+                                  RESHARD_INIT(reshard_mpi_shards)};
+  requests[0] = request_of("4", NULL, "S(0)", "S(1)");
+  requests[1] = request_of("2", "1,3", "P", "S(0)");
+  EXPECT(reshard_plan_create_job((const reshard_request* const*)requests, 2, NULL, NULL, &plan) ==
+         RESHARD_OK);
+  for (i = 0; i < 2; ++i) reshard_request_free(requests[i]);
+  for (i = 0; i < 16; ++i) rows[i] = 16 * me + i;
+  for (i = 0; i < 64; ++i) addends[i] = me * 100 + i;
+  shards[0].source = rows;
+  shards[0].source_bytes = (int64_t)sizeof rows;
+  shards[0].destination = columns;
+  shards[0].destination_bytes = (int64_t)sizeof columns;
+  if (takes_part) {
+    shards[1].source = addends;
+    shards[1].source_bytes = (int64_t)sizeof addends;
+    shards[1].destination = sums;
+    shards[1].destination_bytes = (int64_t)sizeof sums;
+  }
+  EXPECT(reshard_mpi_prepare(mpi, plan, shards, &prepared) == RESHARD_OK);
+  EXPECT(reshard_mpi_run(prepared) == RESHARD_OK);
+  for (i = 0; i < 16; ++i) EXPECT(columns[i] == 8 * (i / 2) + 2 * me + i % 2);
+  for (i = 0; takes_part && i < 32; ++i) EXPECT(sums[i] == 400 + 2 * (i + (me == 3 ? 32 : 0)));
   reshard_mpi_plan_free(prepared);
   reshard_plan_free(plan);
 }
@@ -215,6 +255,7 @@ int main(int argc, char** argv) {
     EXPECT(reshard_mpi_create(comm, &options, &mpi) == RESHARD_OK);
     rows_to_columns(mpi);
     sums_on_two(mpi);
+    job(mpi);
     errors(mpi);
     different_plans(mpi);
     one_without_a_plan(mpi);

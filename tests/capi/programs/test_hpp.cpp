@@ -87,6 +87,42 @@ TEST_CASE("a plan is its text, and several are one") {
   CHECK_THROWS_AS(reshard::Plan::parse("reshard-plan 9\n"), reshard::InputError);
 }
 
+TEST_CASE("a job is planned as one, from requests or from a file") {
+  reshard::RequestTexts sums{"2", "4", "P(sum)", "S(0)"};
+  sums.name = "sums";
+  reshard::Plan job = reshard::Plan::job(
+      {reshard::Request("2", "4,4", "S(0)", "S(1)", "i32"), reshard::Request(sums)}, {"p2p"});
+  std::vector<reshard_tensor> tensors = job.tensors();
+  REQUIRE(tensors.size() == 2);
+  CHECK(tensors[0].name == std::string());
+  CHECK(tensors[0].dims == 2);
+  CHECK(tensors[0].shape[1] == 4);
+  CHECK(tensors[1].name == std::string("sums"));
+  CHECK(tensors[1].dtype == std::string("f32"));
+  CHECK(tensors[1].request == std::string("f32[4] P(sum) on 2 -> S(0)"));
+  // One message from a rank to the other, for both tensors.
+  CHECK(reshard::Program(job, 0).messages(1).size() == 2);
+  std::vector<Ints> columns(2, Ints(8));
+  std::vector<std::vector<float>> addends{{1, 2, 3, 4}, {10, 20, 30, 40}}, out(2, {0, 0});
+  reshard::execute_all(
+      job,
+      {{kRows[0], columns[0]}, {addends[0], out[0]}, {kRows[1], columns[1]}, {addends[1], out[1]}});
+  CHECK(columns == kColumns);
+  CHECK(out == std::vector<std::vector<float>>{{11, 22}, {33, 44}});
+  std::string path = "/tmp/reshard_hpp_job_" + std::to_string(getpid()) + ".jsonl";
+  std::ofstream(path) << R"x({"shape": [4, 4], "dtype": "i32", "from": "S(0)", "to": "S(1)",)x"
+                      << R"x( "mesh": "2"}
+{"name": "sums", "shape": [4], "dtype": "f32", "from": "P(sum)", "to": "S(0)", "mesh": "2"})x";
+  CHECK(reshard::Plan::job_from_file(path, {"p2p"}).text() == job.text());
+  reshard::Topology machine("pcie-8x3090");
+  for (const reshard::Plan& there :
+       {reshard::Plan::job_from_file(path, {}, machine),
+        reshard::Plan::job({reshard::Request(sums), reshard::Request(sums)}, {}, machine)})
+    CHECK_THAT(there.report("table"), Contains("topology  pcie-8x3090"));
+  std::remove(path.c_str());
+  CHECK_THROWS_WITH(reshard::Plan::job({}), "count: expected 1 or more, found 0");
+}
+
 TEST_CASE("what one rank does") {
   reshard::Program program(rows_to_columns(), 1);
   CHECK(program.facts().rank == 1);

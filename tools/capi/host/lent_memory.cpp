@@ -16,8 +16,10 @@ std::uintptr_t end_of(const LentMemory& memory) {
   return begin_of(memory) + static_cast<std::uintptr_t>(memory.bytes);
 }
 
-std::string name_of(const LentMemory& memory) {
-  std::string out = memory.name;
+std::string name_of(const LentMemory& memory, const char* end = "") {
+  std::string out = std::string(memory.name) + end;
+  if (memory.tensor) out += " of tensor " + std::to_string(to_index(*memory.tensor));
+  if (!memory.tensor_name.empty()) out += " (" + std::string(memory.tensor_name) + ")";
   if (memory.rank >= 0) out += " of rank " + std::to_string(memory.rank);
   return out;
 }
@@ -42,16 +44,18 @@ void require_usable(const LentMemory& memory, std::int64_t element_bytes) {
 
 void check_shards(const Plan& plan, Slot slot, TensorId tensor, const CallerShards& shards,
                   bool name_rank, std::vector<LentMemory>& all) {
-  std::int32_t rank = name_rank ? to_int(plan.rank_of(slot)) : -1;
   auto check = [&](const char* name, BufferId buffer, std::span<const std::byte> bytes) {
     LentMemory memory{name, bytes.data(), static_cast<std::int64_t>(bytes.size()),
-                      buffer == destination_of(tensor), rank};
+                      buffer == destination_of(tensor)};
+    if (name_rank) memory.rank = to_int(plan.rank_of(slot));
+    if (plan.tensors.size() > 1) {
+      memory.tensor = tensor;
+      memory.tensor_name = plan.request(tensor).name();
+    }
     std::int64_t expected = plan.buffer_bytes(buffer, slot);
     if (memory.bytes != expected)
-      throw InputError(std::string(name) + "_bytes" +
-                       (name_rank ? " of rank " + std::to_string(rank) : "") + ": expected " +
-                       std::to_string(expected) + ", the size of the rank's shard, found " +
-                       std::to_string(memory.bytes));
+      throw InputError(name_of(memory, "_bytes") + ": expected " + std::to_string(expected) +
+                       ", the size of the rank's shard, found " + std::to_string(memory.bytes));
     require_usable(memory, size_bytes(plan.request(tensor).dtype()));
     all.push_back(memory);
   };

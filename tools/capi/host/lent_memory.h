@@ -4,7 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/plan/executor.h"
@@ -17,7 +18,9 @@ struct LentMemory {
   const void* data;
   std::int64_t bytes;
   bool written;
-  std::int32_t rank = -1;  // named in errors if the memory of several ranks is checked
+  std::int32_t rank = -1;               // named in errors if the memory of several ranks is checked
+  std::optional<TensorId> tensor = {};  // the same for several tensors,
+  std::string_view tensor_name = {};    // with its name if it has one
 };
 
 // Throws InputError unless the memory is present and aligned to the elements.

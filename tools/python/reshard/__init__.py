@@ -10,7 +10,7 @@ from ._execute import Transfer, execute
 from ._layouts import Mesh, Partial, Replicate, Shard, StridedShard
 from ._library import BackendError, CheckFailure, Findings, InputError, ReshardError, version
 from ._local import LocalTensor, execute_all
-from ._plan import Plan, plan
+from ._plan import Plan, PlannedTensor, plan, plan_job
 
 __version__ = version()
 
@@ -27,6 +27,7 @@ __all__ = [
     "Mesh",
     "Partial",
     "Plan",
+    "PlannedTensor",
     "Replicate",
     "ReshardError",
     "Shard",
@@ -38,6 +39,7 @@ __all__ = [
     "execute",
     "execute_all",
     "plan",
+    "plan_job",
     "replay",
     "simulate",
     "sweep",

@@ -9,7 +9,8 @@ from typing import Any, Dict, Iterable, List, Union
 
 from . import _library as library
 from ._layouts import dtype_text, mesh_texts, shape_of, shown, text_option
-from ._plan import asked_of, plan
+from ._plan import plan
+from ._requests import asked_of
 
 
 def command(*arguments: str) -> str:

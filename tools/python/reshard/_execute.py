@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from . import _library as library
 from ._layouts import rank_number
-from ._memory import HOST_DEVICES, bytes_at, memory_of
+from ._memory import HOST_DEVICES, bytes_at
 from ._plan import require_plan
-
+from ._shards import arrays_of, lent, shards_of
 
 _EMPTY_RUN = library.Run()
 
@@ -74,10 +74,12 @@ def execute(plan, rank, source, destination, transport=None):
     """Runs `rank`'s part of the plan; every rank of the plan must call it.
 
     source, destination: the rank's shards, contiguous arrays with the buffer protocol or DLPack, of
-    exactly the shards' bytes; None if the rank has none. transport: torch.distributed or one of its
-    process groups (of all ranks of the plan; peers are global ranks), a communicator of mpi4py, or
-    an object with `exchange(sends, receives)`, which gets lists of Transfer and returns when all
-    are done; None if nothing is sent.
+    exactly the shards' bytes; None if the rank has none. Of a plan of many tensors, lists of these,
+    one per tensor, or dicts by name, without those that the rank does not have.
+
+    transport: torch.distributed or one of its process groups (of all ranks of the plan; peers are
+    global ranks), a communicator of mpi4py, or an object with `exchange(sends, receives)`, which
+    gets lists of Transfer and returns when all are done; None if nothing is sent.
 
     Arrays in host memory get the bits of `reshard simulate`, whatever carries the messages. Arrays
     on a GPU need torch.distributed; collectives are then the library's own and fold in its order.
@@ -86,23 +88,28 @@ def execute(plan, rank, source, destination, transport=None):
     require_plan(plan)
     rank = rank_number(rank)
     carrier = _transport_of(transport)
-    if on_device(source) or on_device(destination):
+    arrays = [
+        (before, after)
+        for (_, before), (_, after) in zip(
+            arrays_of(plan, source, "source"), arrays_of(plan, destination, "destination")
+        )
+    ]
+    if any(on_device(array) for pair in arrays for array in pair):
         if not hasattr(carrier, "run_on_device"):
             raise library.InputError(
                 "transport: expected torch.distributed, as the arrays are on a device, found "
                 f"{type(transport).__name__}"
             )
-        carrier.run_on_device(plan, rank, source, destination)
+        carrier.run_on_device(plan, rank, arrays)
         return
-    given = memory_of(source, "source", dtype=plan.dtype)
-    taken = memory_of(destination, "destination", writable=True, dtype=plan.dtype)
-    run_on_host(plan, rank, given, taken, carrier.exchange if carrier is not None else None)
+    shards = shards_of(plan, source, destination)
+    run_on_host(plan, rank, shards, carrier.exchange if carrier is not None else None)
 
 
-def run_on_host(plan, rank, given, taken, exchange):
-    """The same on memory that has been checked."""
+def run_on_host(plan, rank, shards, exchange):
+    """The same on memory that has been checked, source and destination by tensor."""
     run = _Run(exchange) if exchange is not None else None
-    arguments = _arguments(given, taken)
+    arguments = _arguments(shards)
     if run is not None:
         arguments.exchange = run.function
     try:
@@ -113,9 +120,9 @@ def run_on_host(plan, rank, given, taken, exchange):
         raise
 
 
-def run_on_rings(plan, rank, given, taken, rings, number):
+def run_on_rings(plan, rank, shards, rings, number):
     """The same over memory shared by the ranks. number: identifies the run, equal on all ranks."""
-    arguments = _arguments(given, taken)
+    arguments = _arguments(shards)
     try:
         program = plan.program(rank).pointer
         library.call(
@@ -128,8 +135,12 @@ def run_on_rings(plan, rank, given, taken, rings, number):
         raise
 
 
-def _arguments(given, taken):
+def _arguments(shards):
     arguments = library.Run.from_buffer_copy(_EMPTY_RUN)
+    if len(shards) > 1:
+        arguments.tensors = lent(shards)
+        return arguments
+    ((given, taken),) = shards
     arguments.source, arguments.source_bytes = given.address or None, given.size
     arguments.destination, arguments.destination_bytes = taken.address or None, taken.size
     return arguments

@@ -14,17 +14,22 @@ def content_digest(topology: Optional[str]) -> Optional[str]:
         return None
     plain = topology.partition(",")[0]
     for path in (topology, topology.rpartition(":")[0], plain, plain.rpartition(":")[0]):
-        try:
-            if path and stat.S_ISREG(os.stat(path).st_mode):
-                with open(path, "rb") as file:
-                    return _digest(file.read())
-        except (OSError, ValueError):
-            continue
+        found = file_digest(path)
+        if found is not None:
+            return found
     return None
 
 
-def _digest(content):
-    return f"{len(content)} {zlib.crc32(content):08x} {zlib.adler32(content):08x}"
+def file_digest(path: str) -> Optional[str]:
+    """None if it is not a regular file that can be read."""
+    try:
+        if path and stat.S_ISREG(os.stat(path).st_mode):
+            with open(path, "rb") as file:
+                content = file.read()
+            return f"{len(content)} {zlib.crc32(content):08x} {zlib.adler32(content):08x}"
+    except (OSError, ValueError):
+        pass
+    return None
 
 
 def replace_file(path, text):

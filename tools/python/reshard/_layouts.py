@@ -222,6 +222,15 @@ _TORCH_DTYPES = {
     "complex64": "c64",
     "complex128": "c128",
 }
+_TORCH_F8 = {"float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
+
+
+def torch_name(dtype):
+    """Of a dtype as the library names it."""
+    for name, text in (*_TORCH_DTYPES.items(), *_TORCH_F8.items()):
+        if text == dtype:
+            return name
+    raise InputError(f"dtype: expected one that torch has, found {shown(dtype)}")
 
 
 def dtype_text(dtype):

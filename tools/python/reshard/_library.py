@@ -63,7 +63,7 @@ def each(kind, names):
 RequestTexts = struct(
     "RequestTexts",
     ("reserved", c.c_uint32),
-    *each(c.c_char_p, "mesh ranks to_mesh to_ranks shape dtype source target"),
+    *each(c.c_char_p, "mesh ranks to_mesh to_ranks shape dtype source target name"),
 )
 PlanOptions = struct(
     "PlanOptions",
@@ -77,6 +77,14 @@ PlanFacts = struct(
     *each(c.c_int64, "peak_bytes_max received_bytes_max received_bytes_total padding_bytes_total"),
     *each(c.c_int32, "tensor_count reserved"),
 )
+Dims = c.c_int64 * MAX_DIMS
+Tensor = struct(
+    "Tensor",
+    ("dims", c.c_int32),
+    ("shape", Dims),
+    *each(c.c_int32, "element_bytes reserved"),
+    *each(c.c_char_p, "dtype name request"),
+)
 RankBytes = struct(
     "RankBytes",
     ("reserved", c.c_uint32),
@@ -87,7 +95,6 @@ Times = struct(
     ("reserved", c.c_uint32),
     *each(c.c_int64, "time_ps bound_ps cut_ps volume_ps latency_ps price_ps holder_ps"),
 )
-Dims = c.c_int64 * MAX_DIMS
 Buffer = struct(
     "Buffer",
     ("exists", c.c_int32),
@@ -299,6 +306,13 @@ def written(name, handle):
     text, size = c.c_void_p(), c.c_int64()
     call(name, handle, c.byref(text), c.byref(size))
     return _taken(text, size)
+
+
+def digest(handle):
+    """The text of reshard_plan_get_digest."""
+    text = c.create_string_buffer(33)
+    call("plan_get_digest", handle, text)
+    return text.value.decode()
 
 
 def report(handle, form):

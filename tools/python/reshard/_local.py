@@ -6,8 +6,8 @@ import sys
 
 from . import _library as library
 from ._layouts import dtype_text, mesh_texts, placements_text, rank_number, shape_of
-from ._memory import memory_of
 from ._plan import plan, require_plan
+from ._shards import lent, shards_of
 
 _FORMATS = {
     "e": "f16",
@@ -67,8 +67,9 @@ def execute_all(plan, sources, destinations):
     """Runs all ranks' parts of a plan in this process.
 
     sources, destinations: one per rank of the plan, ascending; contiguous arrays with the buffer
-    protocol or DLPack, or None if a rank has no such shard. The result has the bits of `reshard
-    simulate`.
+    protocol or DLPack, or None if a rank has no such shard. Of a plan of many tensors, for each
+    rank a list of these, one per tensor, or a dict by name, as in `execute`. The result has the
+    bits of `reshard simulate`.
     """
     require_plan(plan)
     for value, name in ((sources, "sources"), (destinations, "destinations")):
@@ -76,21 +77,16 @@ def execute_all(plan, sources, destinations):
             raise library.InputError(
                 f"{name}: expected a list, one entry per rank, found {type(value).__name__}"
             )
-    dtype = plan.dtype
-    given = [memory_of(a, f"sources[{i}]", False, dtype) for i, a in enumerate(sources)]
-    taken = [memory_of(a, f"destinations[{i}]", True, dtype) for i, a in enumerate(destinations)]
-    if len(given) != len(taken):
+    if len(sources) != len(destinations):
         raise library.InputError(
-            f"destinations: expected {len(given)}, one per rank, found {len(taken)}"
+            f"destinations: expected {len(sources)}, one per rank, found {len(destinations)}"
         )
-    shards = (library.Shards * max(len(given), 1))()
-    for shard, source, destination in zip(shards, given, taken):
-        shard.struct_size = c.sizeof(library.Shards)
-        shard.source, shard.source_bytes = source.address or None, source.size
-        shard.destination = destination.address or None
-        shard.destination_bytes = destination.size
-    keeps = (plan, given, taken)
-    library.long_call("execute_all", plan.handle, shards, c.c_int64(len(given)), keeps=keeps)
+    all_shards = []
+    for rank, (source, destination) in enumerate(zip(sources, destinations)):
+        names = (f"sources[{rank}]", f"destinations[{rank}]")
+        all_shards += shards_of(plan, source, destination, names)
+    array, count = lent(all_shards), c.c_int64(len(all_shards))
+    library.long_call("execute_all", plan.handle, array, count, keeps=(plan, all_shards))
 
 
 class LocalTensor:

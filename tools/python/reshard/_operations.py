@@ -52,7 +52,8 @@ _Facts = library.struct(
 
 
 class Box(NamedTuple):
-    """Elements of a buffer: 0 is the source, 1 the destination, higher numbers are temporaries."""
+    """Elements of a buffer: 0 is the source, 1 the destination, higher numbers are temporaries. Of
+    many tensors the t-th has 2 * t and 2 * t + 1, and temporaries come after all of them."""
 
     buffer: int
     slices: Tuple[slice, ...]
@@ -160,7 +161,7 @@ class _Reader:
 
 class Program:
     """A rank's operations, which may run in listed order, and its temporaries by buffer: (offset in
-    bytes within one arena, shape)."""
+    bytes within one arena, shape), and the number of the tensor that each is of."""
 
     def __init__(self, handle):
         reader = _Reader(handle)
@@ -168,6 +169,7 @@ class Program:
         self.arena_bytes = reader.facts.arena_bytes
         self.operations = [reader.operation(i) for i in range(reader.facts.operation_count)]
         self.temporaries = {}
+        self.tensor_of = {}
         for buffer in range(2, reader.facts.buffer_count):
             found = library.asked(
                 "program_get_buffer", library.Buffer(), handle.pointer, c.c_int32(buffer)
@@ -175,3 +177,4 @@ class Program:
             if found.arena_offset >= 0:
                 shape = tuple(found.shape[: self.dims])
                 self.temporaries[buffer] = (found.arena_offset, shape)
+                self.tensor_of[buffer] = found.tensor

@@ -6,89 +6,59 @@ import functools
 import json
 import os
 import re
-import zlib
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from collections.abc import Mapping
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from . import _library as library
-from ._files import content_digest, replace_file
-from ._layouts import (
-    dtype_text,
-    mesh_texts,
-    placements_text,
-    rank_number,
-    shape_of,
-    shown,
-    text_option,
-    whole_number,
-)
+from ._files import replace_file
+from ._layouts import rank_number, shown, whole_number
 from ._operations import Program
+from ._requests import Asked, asked_of, job_of, options_of, request_handle
 
 
-class _Asked(NamedTuple):
-    """The request and options as texts, for the command line and the library; None: not given."""
+class PlannedTensor(NamedTuple):
+    """A tensor of a plan, as requested."""
 
-    mesh: str
-    ranks: Optional[str]
-    to_mesh: Optional[str]
-    to_ranks: Optional[str]
-    shape: str
-    dtype: str
-    source: str
-    target: str
-    topology: Optional[str]
-    planner: str
-    memory_limit: int
-    topology_content: Optional[str] = None  # a digest, if it is a file
-
-    def words(self) -> List[str]:
-        given = [
-            ("--mesh", self.mesh),
-            ("--ranks", self.ranks),
-            ("--to-mesh", self.to_mesh),
-            ("--to-ranks", self.to_ranks),
-            ("--shape", self.shape),
-            ("--dtype", self.dtype),
-            ("--from", self.source),
-            ("--to", self.target),
-            ("--topology", self.topology),
-            ("--planner", self.planner),
-            ("--memory-limit", str(self.memory_limit) if self.memory_limit else None),
-        ]
-        return [word for name, value in given if value is not None for word in (name, value)]
+    name: str  # "": none
+    shape: Tuple[int, ...]
+    dtype: str  # "bf16"
+    request: str  # "bf16[8192,8192] S(0)R on 2x4 -> RS(1)"
 
 
 class Plan:
-    """A proved plan. Sizes are in bytes, times in picoseconds."""
+    """A proved plan, of one tensor or of many (`plan_job`). Sizes are in bytes, times in
+    picoseconds."""
 
-    def __init__(self, asked: _Asked):
-        self._asked = asked
-        names = ("mesh", "ranks", "to_mesh", "to_ranks", "shape", "dtype", "source", "target")
-        texts = library.RequestTexts(
-            **{name: library.encoded(name, getattr(asked, name)) for name in names}
-        )
-        request = library.Handle("request", "request_create", c.byref(texts))
+    def __init__(self, asked: Asked):
         self._topology = None
         if asked.topology is not None:
             name = library.encoded("topology", asked.topology)
             self._topology = library.Handle("topology", "topology_create", name, keeps=())
+        self._handle = self._planned(asked)
+        self._facts = library.asked("plan_get_facts", library.PlanFacts(), self.handle)
+        self.tensor_count: int = self._facts.tensor_count
+        self._shapes: Dict[Any, Any] = {}
+        self._operations: Dict[int, Program] = {}
+        self._programs: Dict[int, library.Handle] = {}
+
+    def _planned(self, asked):
         options = library.PlanOptions(
             planner=library.encoded("planner", asked.planner),
             memory_limit_bytes=asked.memory_limit,
         )
         topology = self._topology.pointer if self._topology else None
-        self._handle = library.Handle(
-            "plan",
-            "plan_create",
-            request.pointer,
-            topology,
-            c.byref(options),
-            keeps=(request, self._topology),
-        )
-        self._dims = len(asked.shape.split(",")) if asked.shape else 0
-        self._shapes: Dict[int, Any] = {}
-        self._operations: Dict[int, Program] = {}
-        self._programs: Dict[int, library.Handle] = {}
-        self._facts = library.asked("plan_get_facts", library.PlanFacts(), self.handle)
+        last = (topology, c.byref(options))
+        if asked.file is not None:
+            file = library.encoded("requests", asked.file)
+            name, first, keeps = "plan_create_job_from_file", (file,), ()
+        elif len(asked.requests) == 1:
+            request = request_handle(asked.requests[0])
+            name, first, keeps = "plan_create", (request.pointer,), (request,)
+        else:
+            keeps = [request_handle(request) for request in asked.requests]
+            pointers = (c.c_void_p * len(keeps))(*(each.pointer for each in keeps))
+            name, first = "plan_create_job", (pointers, c.c_int32(len(keeps)))
+        return library.Handle("plan", name, *first, *last, keeps=(keeps, self._topology))
 
     @property
     def planner(self) -> str:
@@ -101,15 +71,64 @@ class Plan:
         return library.text_of("plan_request", self.handle)
 
     @functools.cached_property
+    def tensors(self) -> Tuple[PlannedTensor, ...]:
+        """In the order of the requests. Of a rank's buffers, those of the t-th, from 0, are 2 * t,
+        the source, and 2 * t + 1, the destination."""
+        return tuple(map(self._tensor, range(self.tensor_count)))
+
+    def _tensor(self, number):
+        found = library.asked(
+            "plan_get_tensor", library.Tensor(), self.handle, c.c_int32(number)
+        )
+        return PlannedTensor(
+            found.name.decode("utf-8", "surrogateescape"),
+            tuple(found.shape[: found.dims]),
+            found.dtype.decode(),
+            found.request.decode(),
+        )
+
+    @functools.cached_property
+    def _numbers(self):
+        """The tensors of each name."""
+        numbers: Dict[str, List[int]] = {}
+        for number, tensor in enumerate(self.tensors):
+            if tensor.name:
+                numbers.setdefault(tensor.name, []).append(number)
+        return numbers
+
+    def tensor_number(self, tensor: Union[int, str, None] = None) -> int:
+        """Of a tensor by its number or name; None: the only one."""
+        count = self.tensor_count
+        if tensor is None and count == 1:
+            return 0
+        if isinstance(tensor, str):
+            found = self._numbers.get(tensor, ())
+            if len(found) == 1:
+                return found[0]
+            raise library.InputError(
+                f"tensor: expected the name of one of {count}, found {shown(tensor)}, which "
+                f"{len(found) or 'none'} of them have"
+            )
+        if tensor is None:
+            raise library.InputError(
+                f"tensor: expected a number or a name, as the plan has {count}, found None"
+            )
+        return whole_number("tensor", tensor, 0, count - 1)
+
+    @functools.cached_property
     def dtype(self) -> str:
-        """ "bf16"."""
-        return self.request.split("[", 1)[0]
+        """ "bf16". Of all tensors; raises InputError if they differ."""
+        dtypes = dict.fromkeys(tensor.dtype for tensor in self.tensors)
+        if len(dtypes) > 1:
+            raise library.InputError(
+                f"dtype: the plan's tensors are of {' and '.join(dtypes)}; ask for tensors"
+            )
+        return next(iter(dtypes))
 
     @functools.cached_property
     def fingerprint(self) -> int:
         """A number below 2^32 by which ranks recognise that they have the same plan."""
-        facts = (self.step_count, self.received_bytes_total, self.peak_bytes_max)
-        return zlib.crc32(repr((self.request, self.planner, facts)).encode())
+        return int(library.digest(self.handle)[:8], 16)
 
     @property
     def handle(self):
@@ -168,6 +187,8 @@ class Plan:
     @functools.cached_property
     def adds(self) -> bool:
         """Whether any step does arithmetic on elements rather than move them."""
+        if not any("P(" in tensor.request for tensor in self.tensors):
+            return False
         return re.search(r"^step \d+ (reduce|all_reduce)", self.to_text(), re.M) is not None
 
     def program(self, rank: int):
@@ -186,14 +207,18 @@ class Plan:
             self._operations[rank] = Program(self.program(rank))
         return self._operations[rank]
 
-    def shard_shapes(self, rank: int):
-        """The shapes of a rank's source and destination, as tuples; None where it has none."""
+    def shard_shapes(self, rank: int, tensor: Union[int, str, None] = None):
+        """The shapes of a rank's source and destination, as tuples; None where it has none.
+        tensor: the number or name of one of many."""
         rank = rank_number(rank)
-        if rank not in self._shapes:
-            self._shapes[rank] = tuple(self._shape(rank, buffer) for buffer in (0, 1))
-        return self._shapes[rank]
+        if (rank, tensor) not in self._shapes:
+            number = self.tensor_number(tensor)
+            self._shapes[rank, tensor] = tuple(
+                self._shape(rank, number, buffer) for buffer in (2 * number, 2 * number + 1)
+            )
+        return self._shapes[rank, tensor]
 
-    def _shape(self, rank, buffer):
+    def _shape(self, rank, number, buffer):
         found = library.asked(
             "plan_get_buffer",
             library.Buffer(),
@@ -201,8 +226,10 @@ class Plan:
             c.c_int32(rank),
             c.c_int32(buffer),
         )
-        # The library gives a scalar one dim.
-        return tuple(found.shape[: self._dims]) if found.exists else None
+        # In the library all tensors of a plan have the same number of dims, at least one.
+        dims = self._facts.dims
+        first = dims - len(self.tensors[number].shape)
+        return tuple(found.shape[first:dims]) if found.exists else None
 
     def bytes_of(self, rank: int) -> Dict[str, int]:
         """The source, destination, peak and received bytes of a rank."""
@@ -283,65 +310,13 @@ def require_plan(plan):
 
 
 @functools.lru_cache(maxsize=1024)
-def _planned(asked: _Asked) -> Plan:
+def _planned(asked: Asked) -> Plan:
     return Plan(asked)
 
 
-def asked_of(
-    shape,
-    dtype=None,
-    mesh=None,
-    source=None,
-    target=None,
-    *,
-    to_mesh=None,
-    src_mesh=None,
-    src_placements=None,
-    dst_mesh=None,
-    dst_placements=None,
-    topology=None,
-    planner="auto",
-    memory_limit=0,
-) -> _Asked:
-    if hasattr(shape, "device_mesh") and hasattr(shape, "placements"):  # a DTensor
-        tensor, target = shape, target if dtype is None else dtype
-        shape, dtype = tuple(tensor.shape), tensor.dtype
-        mesh, source = tensor.device_mesh, tensor.placements
-    mesh = src_mesh if mesh is None else mesh
-    source = src_placements if source is None else source
-    target = dst_placements if target is None else target
-    to_mesh = dst_mesh if to_mesh is None else to_mesh
-    for value, name in (
-        (mesh, "mesh: expected a mesh"),
-        (source, "source: expected placements"),
-        (target, "target: expected placements"),
-    ):
-        if value is None:
-            raise library.InputError(f"{name}, found None")
-    if topology is not None:
-        try:
-            topology = os.fsdecode(topology)
-        except TypeError:
-            raise library.InputError(
-                f"topology: expected a name or a path, found {shown(topology)}"
-            ) from None
-    extents = shape_of(shape)
-    mesh_text, ranks = mesh_texts(mesh)
-    to_mesh_text, to_ranks = (None, None) if to_mesh is None else mesh_texts(to_mesh)
-    return _Asked(
-        mesh_text,
-        ranks,
-        to_mesh_text,
-        to_ranks,
-        ",".join(map(str, extents)),
-        dtype_text("f32" if dtype is None else dtype),
-        placements_text(source, len(extents)),
-        placements_text(target, len(extents)),
-        topology,
-        text_option("planner", planner),
-        whole_number("memory_limit", memory_limit),
-        content_digest(topology),
-    )
+@functools.lru_cache(maxsize=16)  # they are large
+def planned_job(asked: Asked) -> Plan:
+    return Plan(asked)
 
 
 def plan(
@@ -392,3 +367,31 @@ def plan(
             memory_limit=memory_limit,
         )
     )
+
+
+def plan_job(
+    requests: Union[str, "os.PathLike[str]", Iterable[Any], Mapping],
+    *,
+    topology: Union[str, "os.PathLike[str]", None] = None,
+    planner: str = "auto",
+    memory_limit: int = 0,
+) -> Plan:
+    """Plans and proves many redistributions as one, as those of a model's tensors: everything that
+    goes from one rank to another is one message, and loads are balanced over all tensors. Equal
+    jobs are planned once.
+
+    requests: a list of the arguments of `plan`, each a dict by name or a tuple of the first five;
+    or a dict of these by the tensors' names. A dict can also have "name", and "from" and "to" for
+    source and target, as files of requests have. Or the path of such a file
+    (docs/commands.md, `--requests`).
+
+        plan_job([{"name": "wq", "shape": (4096, 4096), "dtype": "bf16", "mesh": (8,),
+                   "source": "S(0)", "target": "S(1)"}, ...])
+
+    Options are those of `plan`; without `topology` that of the file is taken, if it names one. Of
+    the plan, `tensors` lists the tensors, `shard_shapes(rank, tensor)` takes one's number or name,
+    and `execute` and `execute_all` take a list of arrays or a dict by name for each rank.
+
+    Raises InputError if a request is wrong ("requests[3].dtype: ...") or the job cannot be met.
+    """
+    return planned_job(job_of(requests, options_of(topology, planner, memory_limit)))

@@ -72,7 +72,7 @@ def _agreed_name(mesh, store, timeout):
 
 
 class _Channel:
-    """A gloo process group for the messages of one mesh, or of two that a tensor moves between, and
+    """A gloo process group for the messages of one mesh, or of all that tensors move between, and
     its lanes."""
 
     def __init__(self, name, ranks, store, timeout):
@@ -138,7 +138,7 @@ class _Channel:
 
     def run(self, lane_name, fingerprint, refusal, body):
         """Runs body(carrier) as one call of a plan. `refusal`: why this rank cannot run it; it is
-        sent to the neighbours if the plan is new to the lane."""
+        sent to all ranks if the plan is new to the lane."""
         lane = self._lanes.get(lane_name)
         if lane is None or lane.number is None:
             lane = self.lane(lane_name)
@@ -163,25 +163,28 @@ class _Channel:
         return _Carrier(self.group, self.places, tag)
 
     def _compare(self, lane, said, refusal):
-        """Compares plans with the neighbours in the ring of ranks, when a plan runs for the first
-        time: ranks with different plans would wait for each other, or take half a message for a
-        whole one."""
+        """Compares plans when one runs for the first time: ranks with different plans would wait
+        for each other, or take half a message for a whole one. In round k every rank tells the one
+        2^k places on the least and the greatest of what it knows, and whose they are."""
         size, place = len(self.places), self.places[self._rank]
-        if size == 1:
-            return
         tag = (lane.number % _LANES * _CALLS) * _STEPS + _STEPS - 1
-        mine, theirs = torch.tensor([said]), torch.empty(1, dtype=torch.int64)
-        before = (place - 1) % size
-        works = [
-            self.group.recv([theirs], before, tag),
-            self.group.send([mine], (place + 1) % size, tag),
-        ]
-        for work in works:
-            work.wait()
-        if refusal or torch.equal(mine, theirs):
+        least = greatest = (said, place)
+        step = 1
+        while step < size:
+            mine, theirs = torch.tensor([least, greatest]), torch.empty(2, 2, dtype=torch.int64)
+            works = [
+                self.group.recv([theirs], (place - step) % size, tag),
+                self.group.send([mine], (place + step) % size, tag),
+            ]
+            for work in works:
+                work.wait()
+            least = min(least, tuple(theirs[0].tolist()))
+            greatest = max(greatest, tuple(theirs[1].tolist()))
+            step *= 2
+        if refusal or least[0] == greatest[0]:
             return
-        peer = list(self.places)[before]
-        if theirs.item() == -1:
+        peer = list(self.places)[(least if said != least[0] else greatest)[1]]
+        if least[0] == -1:
             raise InputError(f"dtensor: rank {peer} refused to redistribute its local tensor")
         raise InputError(
             f"placements: rank {peer} uses a different plan from rank {self._rank}; "
@@ -195,8 +198,8 @@ class _Carrier:
     def __init__(self, group, places, tag):
         self._group, self._places, self._tag = group, places, tag
 
-    def run(self, plan, rank, given, taken):
-        run_on_host(plan, rank, given, taken, self.exchange)
+    def run(self, plan, rank, shards):
+        run_on_host(plan, rank, shards, self.exchange)
 
     def exchange(self, sends, receives):
         # Sends first: a receive that finds its message announced needs no second round.
@@ -222,8 +225,8 @@ class _Shared:
     def __init__(self, rings, number):
         self._rings, self._number = rings, number
 
-    def run(self, plan, rank, given, taken):
-        run_on_rings(plan, rank, given, taken, self._rings, self._number)
+    def run(self, plan, rank, shards):
+        run_on_rings(plan, rank, shards, self._rings, self._number)
 
 
 def as_bytes(memory):
@@ -234,7 +237,7 @@ def as_bytes(memory):
 
 
 class Route(NamedTuple):
-    """The connection between the ranks of one mesh, or of two that a tensor moves between."""
+    """The connection between the ranks of one mesh, or of all that tensors move between."""
 
     world: Any  # the default process group for which it was made
     meshes: Tuple[Any, ...]  # weak references
@@ -271,7 +274,8 @@ def _channel_of(meshes, own):
     """Meshes with the same groups share a channel."""
     if any(_backend_of(mesh).name() != "gloo" for mesh in own):
         return None
-    identity = (id(dist.group.WORLD), *map(_identity, meshes))
+    # Between meshes the name of the channel says nothing of their groups.
+    identity = (id(dist.group.WORLD), *(_identity(mesh, len(meshes) == 1) for mesh in meshes))
     with lock:
         for old in [each for each in _making if each[0] != identity[0]]:
             del _making[old]
@@ -293,8 +297,8 @@ def _made(meshes, own):
     return _Channel(name, ranks, store, timeout)
 
 
-def _identity(mesh):
+def _identity(mesh, with_groups):
     names = None
-    if mesh.get_coordinate() is not None:
+    if with_groups and mesh.get_coordinate() is not None:
         names = tuple(group.group_name for group in mesh.get_all_groups())
     return (ranks_of(mesh), tuple(mesh.shape), names)

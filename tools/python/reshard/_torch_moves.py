@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Moves a rank's local tensor by a plan, over any transport."""
+"""Moves a rank's local tensors by a plan, over any transport."""
 
 import functools
 import sys
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
@@ -12,61 +13,76 @@ from . import _execute, _plan
 from ._library import InputError
 from ._local import execute_all
 from ._memory import Memory, ask_for_huge_pages
-from ._torch_channels import route_of
+from ._requests import job_of, options_of, request_handle, request_of
+from ._torch_channels import ranks_of, route_of
 from ._torch_placements import unknown_kind
-from ._torch_tensors import by_bits, misfit, settled, stored
+from ._torch_tensors import Stored, by_bits, misfit, settled, stored
 from ._torch_transport import TorchTransport
+
 
 class NotOurs(InputError):
     """Something that DTensor may do but this library does not."""
 
 
-class Move:
-    """A plan, and what a rank's local tensors must be like."""
+class MoveRequest(NamedTuple):
+    """Of one tensor; placements are torch's."""
 
-    def __init__(self, shape, dtype, mesh, source, to_mesh, target, options):
-        if kind := unknown_kind((*source, *target)):
-            raise NotOurs(
-                f"placements: expected Shard, Replicate, Partial or _StridedShard, found {kind}"
-            )
-        self.stored = stored(dtype, len(shape))
-        if self.stored is None:
-            raise NotOurs(f"dtype: expected one that the library can move, found {dtype}")
-        if self.stored.pairs and any(_multiplies(each) for each in (*source, *target)):
-            raise NotOurs(f"placements: expected sums of {dtype}, found {source} to {target}")
-        self.dtype = dtype
-        options = dict(options) if to_mesh == mesh else {**options, "to_mesh": to_mesh}
-        try:
-            self._plan(shape, mesh, source, target, options)
-        except InputError as error:
-            if "is not defined for" not in str(error):
-                raise
-            # Even addends that this library cannot add may stay where they are.
-            if not _keeps_addends(source, target):
-                raise NotOurs(str(error)) from None
-            self.stored = by_bits(dtype)
-            self._plan(shape, mesh, *map(_summed, (source, target)), options)
+    shape: Tuple[int, ...]
+    dtype: torch.dtype
+    mesh: Any
+    source: Tuple[Any, ...]
+    to_mesh: Any
+    target: Tuple[Any, ...]
 
-    def _plan(self, shape, mesh, source, target, options):
-        stored = self.stored
-        request = (stored.shape(shape), stored.dtype, mesh, source, target)
-        if not options.keys() - {"to_mesh"} and mesh.device_type == "cpu":
-            # The default topology is made of GPUs. Between processes of one host the bytes and the
-            # wake-ups matter, and a single exchange has the fewest; but with sums it would exchange
-            # whole addends.
-            self.plan = _plan.plan(*request, planner="p2p", **options)
-            if not self.plan.adds:
-                return
-        self.plan = _plan.plan(*request, **options)
-        if stored.only_moves and self.plan.adds:
-            raise NotOurs(f"dtype: expected one that the library can add, found {self.dtype}")
 
-    def shards(self, rank):
-        """Shapes of the local tensors before and after; None where the rank has none."""
-        shapes = self.plan.shard_shapes(rank)
-        if not self.stored.pairs:
-            return shapes
-        return tuple(each and each[:-1] for each in shapes)
+class Planned(NamedTuple):
+    """A request, and what is planned for its elements as they are stored."""
+
+    request: MoveRequest
+    stored: Stored
+    fields: Dict[str, Any]  # of reshard.plan
+
+
+def planned_as(request: MoveRequest) -> Planned:
+    """Raises NotOurs if the library cannot move such a tensor."""
+    dtype, source, target = request.dtype, request.source, request.target
+    if kind := unknown_kind((*source, *target)):
+        raise NotOurs(
+            f"placements: expected Shard, Replicate, Partial or _StridedShard, found {kind}"
+        )
+    kept_as = stored(dtype, len(request.shape))
+    if kept_as is None:
+        raise NotOurs(f"dtype: expected one that the library can move, found {dtype}")
+    if kept_as.pairs and any(_multiplies(each) for each in (*source, *target)):
+        raise NotOurs(f"placements: expected sums of {dtype}, found {source} to {target}")
+    planned = Planned(request, kept_as, _fields(request, kept_as))
+    if not any(each.is_partial() for each in (*source, *target)):
+        return planned
+    try:
+        request_handle(request_of(**planned.fields))
+    except InputError as error:
+        if "is not defined for" not in str(error):
+            raise
+        # Even addends that this library cannot add may stay where they are.
+        if not _keeps_addends(source, target):
+            raise NotOurs(str(error)) from None
+        bits = by_bits(dtype)
+        summed = request._replace(source=_summed(source), target=_summed(target))
+        return Planned(request, bits, _fields(summed, bits))
+    if kept_as.only_moves and _plan.plan(planner="p2p", **planned.fields).adds:
+        raise NotOurs(f"dtype: expected one that the library can add, found {dtype}")
+    return planned
+
+
+def _fields(request, kept_as):
+    fields = {
+        "shape": kept_as.shape(request.shape),
+        "dtype": kept_as.dtype,
+        "mesh": request.mesh,
+        "source": request.source,
+        "target": request.target,
+    }
+    return fields if request.to_mesh == request.mesh else {**fields, "to_mesh": request.to_mesh}
 
 
 def _keeps_addends(source, target):
@@ -84,36 +100,87 @@ def _summed(placements):
     return tuple(Partial("sum") if each.is_partial() else each for each in placements)
 
 
+class Move:
+    """A plan, of one tensor or many, and what a rank's local tensors must be like."""
+
+    def __init__(self, tensors: Sequence[Planned], options, names: Optional[Sequence[str]] = None):
+        """names: of the tensors of a job; None for one tensor."""
+        self.stored = [each.stored for each in tensors]
+        self.dtypes = [each.request.dtype for each in tensors]
+        self.what = [f"dtensors[{name!r}]" for name in names] if names else ["dtensor"]
+        self._shapes: Dict[int, List[Any]] = {}
+        fields = [each.fields for each in tensors]
+        if not options and all(each.request.mesh.device_type == "cpu" for each in tensors):
+            # The default topology is made of GPUs. Between processes of one host the bytes and the
+            # wake-ups matter, and a single exchange has the fewest; but with sums it would exchange
+            # whole addends.
+            self.plan = _plan_of(fields, names, planner="p2p")
+            if not self.plan.adds:
+                return
+        self.plan = _plan_of(fields, names, **options)
+
+    def shapes(self, rank):
+        """By tensor: the shapes of the local tensors before and after; None where the rank has
+        none."""
+        found = self._shapes.get(rank)
+        if found is None:
+            found = self._shapes[rank] = [
+                tuple(each and each[:-1] for each in shapes) if stored.pairs else shapes
+                for stored, shapes in zip(
+                    self.stored,
+                    (self.plan.shard_shapes(rank, i) for i in range(len(self.stored))),
+                )
+            ]
+        return found
+
+
+def _plan_of(fields, names, topology=None, planner="auto", memory_limit=0):
+    options = {"topology": topology, "planner": planner, "memory_limit": memory_limit}
+    if names is None:
+        return _plan.plan(**fields[0], **options)
+    return _plan.planned_job(job_of(dict(zip(names, fields)), options_of(**options), "dtensors"))
+
+
+def distinct(meshes):
+    """Each mesh once, in the same order on all ranks whatever the order of the tensors."""
+    found: List[Any] = []
+    for mesh in {id(mesh): mesh for mesh in meshes}.values():
+        if not any(mesh == other for other in found):
+            found.append(mesh)
+    return tuple(sorted(found, key=lambda mesh: (tuple(mesh.shape), ranks_of(mesh))))
+
+
 @functools.lru_cache(maxsize=1024)
-def move_of(shape, dtype, mesh, source, to_mesh, target, options):
-    return Move(shape, dtype, mesh, source, to_mesh, target, dict(options))
+def move_of(request, options):
+    return Move([planned_as(request)], dict(options))
 
 
-def moved(move, local, mesh, to_mesh, lane):
-    """The local tensor after the move; empty if the rank has none."""
+def moved(move, locals_, meshes, lane):
+    """The local tensors after the move; empty where the rank has none."""
     if torch._C._len_torch_dispatch_stack() and _all_ranks_are_here():
-        return _moved_in_one_process(move, local)
-    meshes = (mesh,) if to_mesh is mesh or to_mesh == mesh else (mesh, to_mesh)
+        return _moved_in_one_process(move, locals_)
     route = route_of(meshes)
     if not route.own:
-        return local  # empty, as the rank has no part
+        return locals_  # empty, as the rank has no part
     rank = dist.get_rank()
-    source, destination = move.shards(rank)
-    why = None if source is None else misfit(local, source, move.dtype)
-    channel = None if _execute.on_device(local) else route.channel
-    if channel is not None:
-        return channel.run(
+    shapes = move.shapes(rank)
+    why = None
+    for local, (source, _), dtype, what in zip(locals_, shapes, move.dtypes, move.what):
+        why = why or (source is not None and misfit(local, source, dtype, what)) or None
+    on_device = any(map(_execute.on_device, locals_))
+    if route.channel is not None and not on_device:
+        return route.channel.run(
             lane,
             move.plan.fingerprint,
             why,
-            lambda carrier: _run(move, rank, local, destination, carrier),
+            lambda carrier: _run(move, rank, locals_, shapes, carrier, False),
         )
     if why:
         raise InputError(why)
-    return _run(move, rank, local, destination, _transport(meshes, lane))
+    return _run(move, rank, locals_, shapes, _transport(meshes, lane), on_device)
 
 
-_threads = {}  # by process group, the lane that uses it
+_threads: Dict[Any, str] = {}  # by process group, the lane that uses it
 
 
 def _transport(meshes, lane):
@@ -136,22 +203,24 @@ def _transport(meshes, lane):
 _LARGE = 4 << 20  # bytes
 
 
-def _run(move, rank, local, destination, transport):
-    given = None
-    if move.shards(rank)[0] is not None:
-        given = move.stored.of(settled(local).contiguous())
-    taken = None
-    if destination is not None:
-        taken = local.new_empty(move.stored.shape(destination), dtype=move.stored.dtype)
-        if taken.nbytes >= _LARGE and not _execute.on_device(taken):
-            ask_for_huge_pages(taken.data_ptr(), taken.nbytes)
-    if not _execute.on_device(local):
-        transport.run(move.plan, rank, _memory(given), _memory(taken))
+def _run(move, rank, locals_, shapes, transport, on_device):
+    arrays = []
+    for local, (source, destination), stored in zip(locals_, shapes, move.stored):
+        given = None if source is None else stored.of(settled(local).contiguous())
+        taken = None
+        if destination is not None:
+            taken = local.new_empty(stored.shape(destination), dtype=stored.dtype)
+            if taken.nbytes >= _LARGE and not on_device:
+                ask_for_huge_pages(taken.data_ptr(), taken.nbytes)
+        arrays.append((given, taken))
+    if on_device:
+        transport.run_on_device(move.plan, rank, arrays)
     else:
-        transport.run_on_device(move.plan, rank, given, taken)
-    if taken is None:
-        return local.new_empty(0)
-    return move.stored.back(taken, move.dtype)
+        transport.run(move.plan, rank, [tuple(map(_memory, pair)) for pair in arrays])
+    return [
+        local.new_empty(0) if taken is None else stored.back(taken, dtype)
+        for local, (_, taken), stored, dtype in zip(locals_, arrays, move.stored, move.dtypes)
+    ]
 
 
 def _all_ranks_are_here():
@@ -160,33 +229,45 @@ def _all_ranks_are_here():
     return module is not None and module.enabled_local_tensor_mode() is not None
 
 
-def _moved_in_one_process(move, local):
+def _moved_in_one_process(move, locals_):
     """For torch's LocalTensor, which holds the local tensors of all ranks, or a single tensor that
     is the same on all of them."""
     from torch.distributed._local_tensor import LocalTensor, maybe_disable_local_tensor_mode
 
-    by_rank = getattr(local, "_local_tensors", None) or dict.fromkeys(move.plan.ranks, local)
-    sources, destinations = {}, {}
+    ranks = move.plan.ranks
+    by_rank = [getattr(each, "_local_tensors", None) or dict.fromkeys(ranks, each)
+               for each in locals_]  # fmt: skip
+    sources: List[List[Any]] = []
+    destinations: List[List[Any]] = []
     with maybe_disable_local_tensor_mode():
-        for rank in move.plan.ranks:
-            source, destination = move.shards(rank)
-            if source is not None:
-                given = by_rank[rank]
-                if why := misfit(given, source, move.dtype):
+        for rank in ranks:
+            given, taken = [], []
+            for tensors, (source, destination), stored, dtype, what in zip(
+                by_rank, move.shapes(rank), move.stored, move.dtypes, move.what
+            ):
+                if source is not None and (why := misfit(tensors[rank], source, dtype, what)):
                     raise InputError(f"rank {rank}: {why}")
-                sources[rank] = move.stored.of(settled(given).contiguous())
-            if destination is not None:
-                like = next(iter(by_rank.values()))
-                destinations[rank] = like.new_empty(
-                    move.stored.shape(destination), dtype=move.stored.dtype
+                like = next(iter(tensors.values()))
+                given.append(
+                    None if source is None else stored.of(settled(tensors[rank]).contiguous())
                 )
-        execute_all(
-            move.plan,
-            [sources.get(rank) for rank in move.plan.ranks],
-            [destinations.get(rank) for rank in move.plan.ranks],
-        )
-        after = {r: move.stored.back(each, move.dtype) for r, each in destinations.items()}
-    return LocalTensor(after)
+                taken.append(
+                    None
+                    if destination is None
+                    else like.new_empty(stored.shape(destination), dtype=stored.dtype)
+                )
+            sources.append(given)
+            destinations.append(taken)
+        execute_all(move.plan, sources, destinations)
+        after = [
+            {
+                rank: stored.back(taken[i], dtype)
+                for rank, taken in zip(ranks, destinations)
+                if taken[i] is not None
+            }
+            for i, (stored, dtype) in enumerate(zip(move.stored, move.dtypes))
+        ]
+    return [LocalTensor(each) for each in after]
 
 
 def _memory(tensor):

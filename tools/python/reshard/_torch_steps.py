@@ -4,8 +4,12 @@ existing process groups. Everything is enqueued on the current stream; nothing w
 Folds of the plan's own steps keep its order; those of a collective follow the library's.
 """
 
+import math
+
 import torch
 import torch.distributed as dist
+
+from ._layouts import torch_name
 
 _FOLDS = {
     "sum": torch.add,
@@ -27,33 +31,34 @@ _REDUCE_OPS = {
 }
 
 
-def run_steps(plan, rank, source, destination, group=None, groups=()):
-    """source, destination: the rank's shards, None if it has none. Messages go over `group`
-    (default: all ranks). A collective uses the one of `groups` with exactly its ranks in its order,
-    or else messages."""
-    program = plan.operations(rank)
-    run = _Run(program, source, destination, group, groups)
-    for operation in program.operations:
+def run_steps(plan, rank, arrays, group=None, groups=()):
+    """arrays: by tensor the rank's source and destination, None if it has none. Messages go over
+    `group` (default: all ranks). A collective uses the one of `groups` with exactly its ranks in
+    its order, or else messages."""
+    run = _Run(plan, plan.operations(rank), arrays, group, groups)
+    for operation in run.program.operations:
         getattr(run, operation.kind)(operation)
 
 
 class _Run:
-    def __init__(self, program, source, destination, group, groups):
-        like = source if source is not None else destination
+    def __init__(self, plan, program, arrays, group, groups):
+        self.program = program
         self._group = group
         self._groups = {tuple(dist.get_process_group_ranks(each)): each for each in groups}
+        tensors = [tensor for pair in arrays for tensor in pair]
+        like = next(tensor for tensor in tensors if tensor is not None)
+        self._buffers = {
+            buffer: _with_dims(tensor, program.dims)
+            for buffer, tensor in enumerate(tensors)
+            if tensor is not None
+        }
         arena = like.new_empty(program.arena_bytes, dtype=torch.uint8)
-        self._buffers = {}
-        for buffer, tensor in enumerate((source, destination)):
-            if tensor is not None:
-                # A plan gives a scalar one dim.
-                self._buffers[buffer] = tensor.view(1) if tensor.ndim == 0 else tensor
         for buffer, (offset, shape) in program.temporaries.items():
-            elements = 1
-            for extent in shape:
-                elements *= extent
-            size = elements * like.element_size()
-            self._buffers[buffer] = arena[offset : offset + size].view(like.dtype).view(shape)
+            number = program.tensor_of[buffer]
+            shards = [tensor for tensor in arrays[number] if tensor is not None]
+            dtype = shards[0].dtype if shards else _dtype(plan.tensors[number].dtype)
+            size = math.prod(shape) * dtype.itemsize
+            self._buffers[buffer] = arena[offset : offset + size].view(dtype).view(shape)
 
     def _at(self, box):
         return self._buffers[box.buffer][box.slices]
@@ -89,26 +94,37 @@ class _Run:
         for message, tensor in landed:
             self._unpack(message.boxes, tensor)
 
-    def _packed(self, boxes):
+    def _views(self, boxes):
+        """In the order in which they are packed. Of several dtypes they are packed as bytes, the
+        largest elements first, so that all are aligned."""
         views = [self._at(box) for box in boxes]
+        if any(view.dtype != views[0].dtype for view in views):
+            views.sort(key=lambda view: -view.element_size())
+            return views, torch.uint8
+        return views, views[0].dtype
+
+    def _packed(self, boxes):
+        views, dtype = self._views(boxes)
         if len(views) == 1 and views[0].is_contiguous():
             return views[0].reshape(-1)
-        return torch.cat([view.reshape(-1) for view in views])
+        return torch.cat([view.reshape(-1).view(dtype) for view in views])
 
     def _landing(self, boxes):
-        views = [self._at(box) for box in boxes]
+        views, dtype = self._views(boxes)
         if len(views) == 1 and views[0].is_contiguous():
             return views[0].view(-1)
-        return views[0].new_empty(sum(view.numel() for view in views))
+        size = sum(view.numel() * view.element_size() for view in views)
+        return views[0].new_empty(size // dtype.itemsize, dtype=dtype)
 
     def _unpack(self, boxes, tensor):
-        views = [self._at(box) for box in boxes]
+        views, dtype = self._views(boxes)
         if len(views) == 1 and views[0].data_ptr() == tensor.data_ptr():
             return
         begin = 0
         for view in views:
-            view.copy_(tensor[begin : begin + view.numel()].view(view.shape))
-            begin += view.numel()
+            end = begin + view.numel() * view.element_size() // dtype.itemsize
+            view.copy_(tensor[begin:end].view(view.dtype).view(view.shape))
+            begin = end
 
     def _carry(self, sends, receives):
         asked = [dist.P2POp(dist.irecv, tensor, peer, self._group) for peer, tensor in receives]
@@ -194,3 +210,12 @@ class _Run:
     def _divide(tensor, operation):
         if operation.divisor != 1:
             tensor.div_(operation.divisor)
+
+
+def _with_dims(tensor, dims):
+    """In a plan all tensors have the same number of dims, at least one."""
+    return tensor.view(*[1] * (dims - tensor.ndim), *tensor.shape) if tensor.ndim < dims else tensor
+
+
+def _dtype(text):
+    return getattr(torch, torch_name(text))

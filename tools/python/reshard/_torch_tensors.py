@@ -73,16 +73,16 @@ def settled(local):
     return local.resolve_neg()
 
 
-def misfit(local, expected, dtype):
+def misfit(local, expected, dtype, what="dtensor"):
     """Why the plan cannot run on it, or None."""
     if local.shape != expected:
         return (
-            f"dtensor: expected a local tensor of shape {list(expected)}, given its shape, mesh "
+            f"{what}: expected a local tensor of shape {list(expected)}, given its shape, mesh "
             f"and placements, found {list(local.shape)}"
         )
     if local.dtype != dtype:
-        return f"dtensor: expected a local tensor of its dtype {dtype}, found {local.dtype}"
+        return f"{what}: expected a local tensor of its dtype {dtype}, found {local.dtype}"
     if local.layout != torch.strided:
-        return f"dtensor: expected a dense local tensor, found one with the layout {local.layout}"
+        return f"{what}: expected a dense local tensor, found one with the layout {local.layout}"
     return None
 

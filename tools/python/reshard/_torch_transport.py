@@ -17,8 +17,8 @@ class TorchTransport:
         self._group = group
         self._groups = [dist.group.WORLD if group is None else group, *groups]
 
-    def run(self, plan, rank, given, taken):
-        run_on_host(plan, rank, given, taken, self.exchange)
+    def run(self, plan, rank, shards):
+        run_on_host(plan, rank, shards, self.exchange)
 
     def exchange(self, sends, receives):
         works = [
@@ -32,12 +32,14 @@ class TorchTransport:
         for work in works:
             work.wait()
 
-    def run_on_device(self, plan, rank, source, destination):
-        tensors = (
-            each if each is None or isinstance(each, torch.Tensor) else torch.from_dlpack(each)
-            for each in (source, destination)
-        )
-        run_steps(plan, rank, *tensors, self._group, self._groups)
+    def run_on_device(self, plan, rank, arrays):
+        """arrays: source and destination by tensor, None if the rank has none."""
+        run_steps(plan, rank, [tuple(map(_tensor, pair)) for pair in arrays], self._group,
+                  self._groups)  # fmt: skip
+
+
+def _tensor(array):
+    return array if array is None or isinstance(array, torch.Tensor) else torch.from_dlpack(array)
 
 
 def _bytes(memory):

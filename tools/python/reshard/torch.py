@@ -1,37 +1,49 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DTensor.redistribute by this library's plans, over the existing process groups.
 
->>> from reshard.torch import redistribute
+>>> from reshard.torch import redistribute, redistribute_all
 >>> redistribute(dtensor, [Replicate(), Shard(1)])
+>>> redistribute_all(model.state_dict(), "RS(0)", generator_mesh)
 
-Forward and backward, on one mesh or between two; equal requests are planned once.
+Forward and backward, on one mesh or between two, one tensor or all of a model's by one plan; equal
+requests are planned once.
 """
 
-import copy
 import functools
-import warnings
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from collections.abc import Mapping
 
 import torch
-from torch.distributed._functional_collectives import _are_we_tracing
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
-from torch.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 
+from ._layouts import shown
 from ._library import InputError
-from ._torch_lanes import backward_lane, lane_of_thread
-from ._torch_moves import Move, NotOurs, move_of, moved
-from ._torch_patch import patched, theirs
-from ._torch_placements import backward_placements, placements_of
+from ._torch_autograd import routed
+from ._torch_jobs import all_routed, job_of, wanted_of
+from ._torch_lanes import lane_of_thread
+from ._torch_moves import move_of
+from ._torch_patch import patched
+from ._torch_placements import placements_of
+from ._torch_requests import Asked, move_request
 
-__all__ = ["plan_of", "redistribute", "redistributing"]
+__all__ = ["plan_of", "plan_of_all", "redistribute", "redistribute_all", "redistributing"]
 
 
 def plan_of(dtensor, placements, device_mesh=None, **options):
     """The plan that `redistribute` runs; options are those of reshard.plan."""
     mesh = device_mesh or dtensor.device_mesh
     target = placements_of(placements, dtensor.ndim, mesh.ndim)
-    return _move(dtensor, mesh, target, dtensor.dtype, tuple(sorted(options.items()))).plan
+    request = move_request(dtensor, mesh, target, dtensor.dtype)
+    return move_of(request, tuple(sorted(options.items()))).plan
+
+
+def plan_of_all(dtensors, placements, device_mesh=None, **options):
+    """The plan that `redistribute_all` runs, of the tensors that move."""
+    wanted = _wanted(dtensors, placements, device_mesh)
+    move = job_of(wanted, tuple(sorted(options.items()))).move
+    if move is None:
+        raise InputError("dtensors: expected one that moves, found none")
+    return move.plan
 
 
 def redistribute(dtensor, placements, device_mesh=None, *, lane=None, **options):
@@ -50,20 +62,82 @@ def redistribute(dtensor, placements, device_mesh=None, *, lane=None, **options)
     DTensor redistributes itself; a warning says so once. Raises reshard.InputError if the request
     is wrong or cannot be met.
     """
-    if not isinstance(dtensor, DTensor):
-        raise InputError(f"dtensor: expected a DTensor, found {type(dtensor).__name__}")
-    if not isinstance(device_mesh, (DeviceMesh, type(None))):
-        raise InputError(f"device_mesh: expected a DeviceMesh, found {type(device_mesh).__name__}")
-    if lane is not None and not isinstance(lane, str):
-        raise InputError(f"lane: expected a string, equal on all ranks, found {lane!r}")
+    _require_dtensor("dtensor", dtensor)
+    _require_mesh("device_mesh", device_mesh)
+    _require_lane(lane)
     if _in_torch_compile():
         return _uncompiled(_ours)(dtensor, placements, device_mesh, lane, options)
     return _ours(dtensor, placements, device_mesh, lane, options)
 
 
+def redistribute_all(dtensors, placements, device_mesh=None, *, lane=None, **options):
+    """All of a dict of DTensors, such as a state dict, by one plan: a dict of the same names.
+
+    placements, device_mesh: a dict by name, or one for all; device_mesh None: each keeps its own.
+    Every rank of all these meshes must call it, with the same names in the same order; a rank
+    outside of a mesh has the empty DTensors that torch gives it there. What goes from one rank to
+    another is one message, of however many tensors. The rest is as in `redistribute`: gradients are
+    moved back by one plan, too, and what only torch supports is redistributed by DTensor, tensor by
+    tensor. Equal jobs are planned once.
+    """
+    _require_lane(lane)
+    run = _uncompiled(_all_ours) if _in_torch_compile() else _all_ours
+    return run(dtensors, placements, device_mesh, lane, options)
+
+
+def _require_dtensor(name, value):
+    if not isinstance(value, DTensor):
+        raise InputError(f"{name}: expected a DTensor, found {type(value).__name__}")
+
+
+def _require_mesh(name, value):
+    if not isinstance(value, (DeviceMesh, type(None))):
+        raise InputError(f"{name}: expected a DeviceMesh, found {type(value).__name__}")
+
+
+def _require_lane(lane):
+    if lane is not None and not isinstance(lane, str):
+        raise InputError(f"lane: expected a string, equal on all ranks, found {lane!r}")
+
+
+def _asked(lane, options):
+    return Asked(lane or lane_of_thread(), tuple(sorted(options.items())) if options else ())
+
+
 def _ours(dtensor, placements, device_mesh, lane, options):
-    asked = _Asked(lane or lane_of_thread(), tuple(sorted(options.items())) if options else ())
-    return _routed(dtensor, device_mesh, placements, asked)
+    return routed(dtensor, device_mesh, placements, _asked(lane, options))
+
+
+def _all_ours(dtensors, placements, device_mesh, lane, options):
+    wanted = _wanted(dtensors, placements, device_mesh)
+    return dict(zip(dtensors, all_routed(wanted, _asked(lane, options))))
+
+
+def _wanted(dtensors, placements, device_mesh):
+    if not isinstance(dtensors, Mapping) or not dtensors:
+        raise InputError(f"dtensors: expected a dict of DTensors by name, found {shown(dtensors)}")
+    placements = _by_name("placements", placements, dtensors)
+    device_mesh = _by_name("device_mesh", device_mesh, dtensors)
+    found = []
+    for name, dtensor in dtensors.items():
+        if not isinstance(name, str):
+            raise InputError(f"dtensors: expected strings as names, found {shown(name)}")
+        _require_dtensor(f"dtensors[{name!r}]", dtensor)
+        _require_mesh(f"device_mesh[{name!r}]", device_mesh[name])
+        found.append(wanted_of(name, dtensor, device_mesh[name], placements[name]))
+    return found
+
+
+def _by_name(what, given, dtensors):
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(dtensors, given)
+    for name in dtensors:
+        if name not in given:
+            raise InputError(f"{what}: expected one for each of dtensors, found none for {name!r}")
+    for name in given:
+        if name not in dtensors:
+            raise InputError(f"{what}: expected names of dtensors, found {shown(name)}")
+    return given
 
 
 def redistributing(*, lane=None, **options):
@@ -78,18 +152,10 @@ def redistributing(*, lane=None, **options):
     options = tuple(sorted(options.items()))
 
     def run(self, mesh, placements, async_op=False, forward_dtype=None, backward_dtype=None):
-        asked = _Asked(lane or lane_of_thread(), options, forward_dtype, backward_dtype, True)
-        return _routed(self, mesh, placements, asked)
+        asked = Asked(lane or lane_of_thread(), options, forward_dtype, backward_dtype, True)
+        return routed(self, mesh, placements, asked)
 
     return patched(run)
-
-
-class _Asked(NamedTuple):
-    lane: str
-    options: Tuple[Tuple[str, Any], ...]
-    forward_dtype: Optional[torch.dtype] = None  # of what is moved and returned
-    backward_dtype: Optional[torch.dtype] = None
-    in_place_of_theirs: bool = False  # anything that DTensor can run must still run
 
 
 def _in_torch_compile():
@@ -102,169 +168,3 @@ def _in_torch_compile():
 @functools.lru_cache(maxsize=None)
 def _uncompiled(function):
     return torch.compiler.disable(function)
-
-
-# ---- what is known of a request
-
-
-class _Prepared(NamedTuple):
-    target: Tuple[Any, ...]  # placements
-    move: Optional[Move]  # None if nothing moves
-    theirs: Optional[str]  # why DTensor runs it itself
-    spec: Any  # of the result, except for its mesh
-
-
-_prepared: Dict[Any, _Prepared] = {}
-_MOST_PREPARED = 4096
-
-
-def _prepare(dtensor, device_mesh, placements, asked):
-    """Cached by the DTensor's spec, which has its hash ready."""
-    if isinstance(placements, list):
-        placements = tuple(placements)
-    key = (
-        dtensor._spec, device_mesh, placements, asked.options, asked.forward_dtype,
-        asked.in_place_of_theirs,
-    )  # fmt: skip
-    try:
-        found = _prepared.get(key)
-    except TypeError:  # from lists within lists, which are not placements
-        placements_of(placements, dtensor.ndim, dtensor.device_mesh.ndim)
-        raise InputError("options: expected hashable values, such as strings") from None
-    if found is None:
-        found = _newly_prepared(dtensor, device_mesh or dtensor.device_mesh, placements, asked)
-        if len(_prepared) >= _MOST_PREPARED:
-            _prepared.clear()
-        _prepared[key] = found
-    return found
-
-
-def _newly_prepared(dtensor, mesh, placements, asked):
-    target = placements_of(placements, dtensor.ndim, mesh.ndim)
-    dtype = asked.forward_dtype or dtensor.dtype
-    same = mesh == dtensor.device_mesh and target == tuple(dtensor.placements)
-    strides = dtensor.stride() if same else _dense_strides(dtensor.shape)
-    spec = DTensorSpec(mesh, target, tensor_meta=TensorMeta(dtensor.shape, strides, dtype))
-    if same and dtype == dtensor.dtype:
-        return _Prepared(target, None, None, copy.copy(dtensor._spec))
-    if same:
-        return _Prepared(target, None, None, spec)
-    try:
-        return _Prepared(target, _move(dtensor, mesh, target, dtype, asked.options), None, spec)
-    except InputError as error:
-        if mesh != dtensor.device_mesh or not _is_theirs(error, dtensor, mesh, target, asked):
-            raise
-        return _Prepared(target, None, str(error), spec)
-
-
-def _move(dtensor, mesh, target, dtype, options):
-    spec = dtensor._spec
-    order = getattr(spec, "shard_order", None)
-    if order and order != spec.compute_default_shard_order(spec.placements):
-        raise NotOurs(f"dtensor: expected shards in the order of the axes, found the order {order}")
-    return move_of(
-        tuple(dtensor.shape),
-        dtype,
-        dtensor.device_mesh,
-        tuple(dtensor.placements),
-        mesh,
-        target,
-        options,
-    )
-
-
-def _is_theirs(error, dtensor, mesh, target, asked):
-    if isinstance(error, NotOurs) or not asked.in_place_of_theirs:
-        return isinstance(error, NotOurs)
-    if not asked.options:
-        return True
-    try:
-        _move(dtensor, mesh, target, asked.forward_dtype or dtensor.dtype, ())
-    except InputError:
-        return True
-    return False  # the options cannot be met, for instance a memory limit
-
-
-_said = set()
-
-
-def _say_once(why):
-    if why not in _said:
-        _said.add(why)
-        warnings.warn(f"reshard: DTensor's own redistribute runs instead: {why}", stacklevel=4)
-
-
-# ---- forward and backward
-
-
-def _is_traced(local):
-    plain = type(local) is torch.Tensor and not torch._C._len_torch_dispatch_stack()
-    return not plain and _are_we_tracing()
-
-
-def _routed(dtensor, device_mesh, placements, asked):
-    if _is_traced(dtensor._local_tensor):
-        target = placements_of(
-            placements, dtensor.ndim, (device_mesh or dtensor.device_mesh).ndim
-        )
-        return _by_dtensor(dtensor, device_mesh, target, asked, "it is traced")
-    prepared = _prepare(dtensor, device_mesh, placements, asked)
-    if prepared.theirs is not None:
-        return _by_dtensor(dtensor, device_mesh, prepared.target, asked, prepared.theirs)
-    if dtensor.requires_grad and torch.is_grad_enabled():
-        return _Redistribute.apply(dtensor, device_mesh, prepared, asked)
-    return _moved(dtensor, device_mesh, prepared, asked)
-
-
-def _by_dtensor(dtensor, device_mesh, target, asked, why):
-    _say_once(why)
-    dtypes = {"forward_dtype": asked.forward_dtype, "backward_dtype": asked.backward_dtype}
-    dtypes = {name: dtype for name, dtype in dtypes.items() if dtype is not None}
-    return theirs(dtensor, device_mesh, target, **dtypes)
-
-
-def _moved(dtensor, device_mesh, prepared, asked):
-    local, mesh = dtensor._local_tensor, dtensor._spec.mesh
-    to_mesh = device_mesh or mesh
-    if asked.forward_dtype is not None:
-        local = local.to(asked.forward_dtype)
-    if prepared.move is not None:
-        local = moved(prepared.move, local, mesh, to_mesh, asked.lane)
-    elif local is dtensor._local_tensor:
-        local = local.view_as(local)
-    spec = prepared.spec
-    if spec.mesh is not to_mesh:  # equal, but with other groups
-        spec = copy.copy(spec)
-        spec.mesh = to_mesh
-    return DTensor(local, spec, requires_grad=False)
-
-
-class _Redistribute(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, dtensor, device_mesh, prepared, asked):
-        ctx.mesh, ctx.placements, ctx.dtype = dtensor.device_mesh, dtensor.placements, dtensor.dtype
-        ctx.asked = asked
-        return _moved(dtensor, device_mesh, prepared, asked)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        same_mesh = ctx.mesh == gradient.device_mesh
-        kept = backward_placements(ctx.placements, gradient.placements, same_mesh)
-        asked = ctx.asked._replace(
-            lane=backward_lane(ctx.asked.lane),
-            forward_dtype=_unless(ctx.asked.backward_dtype or ctx.dtype, gradient.dtype),
-        )
-        found = _routed(gradient, ctx.mesh, kept, asked)
-        return found if found.dtype == ctx.dtype else found.to(ctx.dtype), None, None, None
-
-
-def _unless(dtype, same):
-    return None if dtype == same else dtype
-
-
-def _dense_strides(shape):
-    strides, step = [], 1
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= max(extent, 1)
-    return tuple(reversed(strides))

@@ -181,18 +181,39 @@ void lower(const Plan& plan, const Step& step, Operations& out) {
   std::visit(Lowering(plan, out), step.body);
 }
 
+namespace {
+
+// Calls visit(buffer that it comes from, bytes) for every box of a message.
+template <class Visit>
+void for_each_box(const Plan& plan, const ExchangeStep& step, const ExchangeStep::Message& message,
+                  Visit&& visit) {
+  for (std::uint32_t i = 0; i < message.moves.count; ++i) {
+    std::size_t at = std::size_t{message.moves.first} + i;
+    BufferId from = step.moves.source(at);
+    visit(from, step.moves.elements(at) * plan.element_bytes(from));
+  }
+}
+
+}  // namespace
+
 void for_each_message(const Plan& plan, const Step& step, const VisitMessage& visit) {
   const auto* exchange = std::get_if<ExchangeStep>(&step.body);
   if (exchange == nullptr) return;
   for (const ExchangeStep::Message& message : exchange->messages) {
     std::int64_t bytes = 0;
-    for (std::uint32_t i = 0; i < message.moves.count; ++i) {
-      std::size_t at = std::size_t{message.moves.first} + i;
-      add_bytes(bytes,
-                exchange->moves.elements(at) * plan.element_bytes(exchange->moves.source(at)));
-    }
+    for_each_box(plan, *exchange, message,
+                 [&](BufferId, std::int64_t of_box) { add_bytes(bytes, of_box); });
     visit(message.source, message.destination, bytes, message.moves.count);
   }
+}
+
+void for_each_sent_box(const Plan& plan, const Step& step, const VisitSentBox& visit) {
+  const auto* exchange = std::get_if<ExchangeStep>(&step.body);
+  if (exchange == nullptr) return;
+  for (const ExchangeStep::Message& message : exchange->messages)
+    for_each_box(plan, *exchange, message, [&](BufferId from, std::int64_t bytes) {
+      visit(message.source, message.destination, plan.buffer(from).tensor(), bytes);
+    });
 }
 
 void for_each_access(const Plan& plan, const Step& step, const VisitAccess& visit) {

@@ -20,13 +20,40 @@ namespace {
 constexpr std::size_t kMostOperations = 1000, kMostKinds = 40, kMostWaits = 40;
 
 std::vector<Figure> figures_of(const ReplayReport& report) {
-  return {
+  std::vector<Figure> out{
       {"time", duration_text(report.time_ps), fmt::format("carried by {}", report.transport)},
       {"bound", duration_text(report.bound_ps), fmt::format("limited by {}", report.limited_by())},
       {"ratio to bound", ratio_of(report.time_ps, report.bound_ps), "1 is the physical limit"},
       {"received", bytes_text(report.bytes_received_total), "from other ranks, in total"},
       {"operations", std::to_string(report.operations),
        counted(static_cast<std::int64_t>(report.requests.size()), "redistribution")}};
+  if (report.job)
+    out.push_back({"peak memory", bytes_text(report.peak_bytes_max),
+                   "on the fullest rank, during one redistribution"});
+  return out;
+}
+
+std::string row_name(const ReplayRow& row) {
+  if (!row.name.empty()) return row.name;
+  return row.id.empty() ? fmt::format("line {}", row.line) : row.id;
+}
+
+// Lines with several tensors, such as the stages of a pipeline, and all their tensors by kind.
+void show_jobs(Page& page, const ReplayReport& report) {
+  if (!report.job) return;
+  std::vector<TensorBar> bars;
+  for (const ReplayRow& row : report.requests)
+    if (row.tensors > 1)
+      bars.push_back({fmt::format("{}, {} tensors", row_name(row), row.tensors),
+                      {row.bytes_received, row.start_ps, row.end_ps},
+                      row.bound_ps});
+  if (bars.size() > 1)
+    draw_tensor_bars(
+        page.add_panel("jobs", "Jobs", "The lines that move several tensors together."), bars,
+        report.time_ps);
+  draw_kinds(page.add_panel("tensors", "Tensors",
+                            "What each kind of tensor has of the run, most received bytes first."),
+             report.job->kinds, report.time_ps);
 }
 
 std::vector<Fact> facts_of(const ReplayReport& report) {
@@ -38,6 +65,8 @@ std::vector<Fact> facts_of(const ReplayReport& report) {
     add_if_any("proof", proof_text(report));
     add_if_any("data checked", data_text(report));
   }
+  if (report.job && report.job->full)
+    add_if_any("fullest links", full_links_text(*report.job->full, report.time_ps));
   add_if_any("faults", faults_text(report));
   add_if_any("late", late_text(report));
   add_if_any("warning", warning_text(report));
@@ -189,6 +218,7 @@ std::string replay_page(const ReplayReport& report, const Topology& topology) {
         page.add_panel("timeline", "Timeline",
                        "What each rank does over time, by operation, and what the run waits for."),
         {report.workload, report.labels, timeline, report.path ? &*report.path : nullptr});
+  show_jobs(page, report);
   show_faults(page, report);
   show_waits(page, report);
   show_communicators(page, report);

@@ -50,18 +50,28 @@ void list_steps(Page& page, const RunReport& report) {
   }
 }
 
-constexpr std::size_t kMostTensors = 16;
+constexpr std::size_t kMostShardings = 8;
 
+// The tensor, or the first one of each kind.
 void draw_shardings(Page& page, const RunReport& report) {
-  std::size_t shown = std::min(kMostTensors, report.tensors.size());
+  std::vector<const Request*> tensors;
+  if (report.job)
+    for (const KindFacts& kind : report.job->facts.kinds) tensors.push_back(&kind.first);
+  else
+    tensors.push_back(&report.tensors.front());
+  std::size_t shown = std::min(kMostShardings, tensors.size());
+  std::string what = !report.job ? "the tensor is"
+                     : shown == tensors.size()
+                         ? std::string("one tensor of each kind is")
+                         : fmt::format("one tensor of each of the first {} kinds is", shown);
   Node panel = page.add_panel(
       "sharding", "Sharding",
-      fmt::format("Where {} before and after; the same colour is the same data.",
-                  report.tensors.size() == 1 ? "the tensor is"
-                  : shown < report.tensors.size()
-                      ? fmt::format("the first {} of {} tensors are", shown, report.tensors.size())
-                      : "each tensor is"));
-  for (std::size_t t = 0; t < shown; ++t) draw_sharding(add_frame(panel), report.tensors[t]);
+      fmt::format("Where {} before and after; the same colour is the same data.", what));
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (report.job && !tensors[i]->name().empty())
+      add(panel, "p", {{"class", "aside"}}, tensors[i]->name());
+    draw_sharding(add_frame(panel), *tensors[i]);
+  }
 }
 
 }  // namespace
@@ -82,6 +92,10 @@ std::vector<Fact> run_facts(const RunReport& report) {
   if (report.data && report.data->checked)
     out.push_back({"data", fmt::format("{} elements moved and compared{}", report.data->elements,
                                        report.data->full_size ? "" : ", at a reduced size")});
+  if (report.job && report.job->facts.full)
+    out.push_back({"fullest links", full_links_text(*report.job->facts.full, report.time_ps)});
+  if (report.job && report.job->lost.by != LostTime::By::Nothing)
+    out.push_back({"lost to", text(report.job->lost)});
   if (report.first_use)
     out.push_back({"first use", duration_text(report.first_use->first_use_ps()) + " more"});
   return out;
@@ -97,6 +111,11 @@ void add_run_panels(Page& page, const RunReport& report, Study& study,
             "timeline", timeline_heading,
             "What each rank does over time, by step of the plan, and what the run waits for."),
         {workload_of(study.shared_plan()), {}, timeline, report.path ? &*report.path : nullptr});
+  if (report.job)
+    draw_kinds(
+        page.add_panel("tensors", "Tensors",
+                       "What each kind of tensor has of the run, most received bytes first."),
+        report.job->facts.kinds, report.time_ps);
   if (!report.alternatives.empty())
     draw_alternatives(
         page.add_panel("alternatives", "Alternatives", "The plans that auto compared."),

@@ -11,6 +11,7 @@
 #include "core/base/units.h"
 #include "sim/network/engine.h"
 #include "sim/replay/deadlock.h"
+#include "sim/replay/job_lines.h"
 #include "sim/replay/operation_bound.h"
 #include "sim/study/recorded_run.h"
 
@@ -24,7 +25,8 @@ struct Different {
   OpId first{0};  // the first operation with it
   std::shared_ptr<const Plan> plan;
   std::int64_t bytes_received = 0;
-  DataReport data;
+  std::string text;
+  DataReport data = {};
 };
 
 class Replay {
@@ -52,6 +54,7 @@ class Replay {
     if (!report_.findings.empty()) return std::move(report_);
     bound();
     fill_rows();
+    report_.job = job_facts_of(trace_, plans_, transports_, report_.timeline, topology_);
     fill_late();
     fill_links();
     label_setups();
@@ -83,12 +86,9 @@ class Replay {
       auto [it, is_new] =
           number_of_.try_emplace({fingerprint_of(*wanted->requests), transport}, different_.size());
       if (is_new)
-        different_.push_back({wanted->requests.get(),
-                              transport,
-                              op,
-                              study->shared_plan(),
-                              study->bytes().received_total,
-                              {}});
+        different_.push_back({wanted->requests.get(), transport, op, study->shared_plan(),
+                              study->bytes().received_total, job_text(*wanted->requests)});
+      report_.peak_bytes_max = std::max(report_.peak_bytes_max, study->bytes().peak_max);
       // If the cache dropped the study and it was made again, the first copy of the plan is kept.
       plans_[i] = different_[it->second].plan;
     }
@@ -261,8 +261,9 @@ class Replay {
                   bounds_[op]->time_ps};
     if (moves_bytes(operation)) row.transport = reshard::text(transports_[op]->kind());
     if (std::holds_alternative<TraceRedistribute>(given.body)) {
-      row.text = text_of(*different_of(op).requests);
+      row.text = different_of(op).text;
       row.planner = plans_[op]->planner;
+      row.tensors = static_cast<std::int64_t>(plans_[op]->tensors.size());
     } else if (std::holds_alternative<PointToPoint>(operation.body)) {
       row.op = "message";
     } else if (std::holds_alternative<TraceCall>(given.body)) {

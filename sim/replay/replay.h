@@ -27,6 +27,7 @@
 #include "sim/study/late_arrivals.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
+#include "sim/study/tensors/job_facts.h"
 #include "sim/trace/trace.h"
 
 namespace reshard::sim {
@@ -52,13 +53,15 @@ struct ReplayOptions {
 struct ReplayRow {
   std::int64_t line = 0;
   std::string op, id, name;
-  std::string text;            // "bf16[8,8] S(0)R on 2x2 -> RS(0)", "message from rank 0 to rank 2"
+  // "bf16[8,8] S(0)R on 2x2 -> RS(0)", "message from rank 0 to rank 2"; of a job job_text().
+  std::string text;
   std::string planner;         // of a redistribution: the planner of the plan that ran
   std::string_view transport;  // empty if the operation moves no bytes
   // First start and last end on any rank; none if nothing had to be done.
   std::optional<std::int64_t> start_ps, end_ps;
   std::int64_t bytes_received = 0;  // from other ranks, summed over ranks
   std::int64_t bound_ps = 0;        // of the operation alone
+  std::int64_t tensors = 1;         // of a job several
 };
 
 struct DispatchReport;  // sim/dispatch
@@ -81,6 +84,8 @@ struct ReplayReport {
     return bound_ps == 0 ? "none" : path_bound_ps >= cut_bound_ps ? "path" : "cut";
   }
   std::int64_t bytes_received_total = 0;
+  std::int64_t peak_bytes_max = 0;  // of the fullest rank during one redistribution
+  std::optional<JobFacts> job;  // of the tensors of all jobs together; none if there are no jobs
   std::vector<ReplayRow> requests;      // redistribute lines, in line order
   std::vector<ReplayRow> others;        // compute, messages, collectives, in line order
   std::int64_t different_requests = 0;  // distinct requests; their plans are proved at full size

@@ -56,6 +56,12 @@ void add_transport(std::string_view transport, std::int64_t time_ps, std::int64_
                                     : ""));
 }
 
+std::string full_links_text(const FullLinks& full, std::int64_t time_ps) {
+  return fmt::format("{} of {} {}, within 1 % of {}: {} % used", full.full, full.used, full.kind,
+                     full.fullest.name,
+                     decimal_text(utilisation(full.fullest, time_ps, 10'000), 100, 1));
+}
+
 std::string proof_text(const ReplayReport& report) {
   if (report.requests.empty()) return "no redistributions";
   auto count = static_cast<std::int64_t>(report.requests.size());

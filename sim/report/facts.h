@@ -15,6 +15,7 @@
 #include "sim/report/table.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
+#include "sim/study/tensors/job_facts.h"
 
 namespace reshard::sim {
 
@@ -38,6 +39,9 @@ void add_phases(const std::vector<PhaseTime>& phases, Facts& facts);
 // How much the transport's time differs from that of links alone.
 void add_transport(std::string_view transport, std::int64_t time_ps, std::int64_t ideal_time_ps,
                    Facts& facts);
+
+// "128 of 128 nic.in, within 1 % of node36.gpu5.nic.in: 100.0 % used", in a run of `time_ps`.
+std::string full_links_text(const FullLinks& full, std::int64_t time_ps);
 
 // ---- a replayed trace; texts are empty if there is nothing to report
 

@@ -8,6 +8,7 @@
 #include "core/base/errors.h"
 #include "core/base/integers.h"
 #include "core/base/units.h"
+#include "sim/study/tensors/tensor_groups.h"
 
 namespace reshard::sim {
 
@@ -36,6 +37,22 @@ void add_reasons(const Explanation& explanation, RunReport& report) {
   }
 }
 
+RunReport::JobReport job_report(Study& study) {
+  const Plan& plan = study.plan();
+  const Timeline& timeline = study.timeline();
+  IndexVector<TensorId, TensorUse> uses = tensor_uses(plan, timeline);
+  CutSets sets(study.topology(), plan.ranks, switches_of(study.transport()));
+  RequestDemand demand;
+  RunReport::JobReport out{job_facts(pointers_to(plan.tensors), uses, timeline, sets, &demand), {}};
+  // What kinds have in the same places counts together only in the bound of the whole.
+  demand.holder_ps = study.bound().holder_ps;
+  demand.entry_ps = study.bound().cut_ps;
+  // Where latencies and launches are nearly everything, no link has lost the time.
+  if (out.facts.full && utilisation(out.facts.full->fullest, timeline.end_ps, 100) > 0)
+    out.lost = lost_time(timeline, sets, demand, study.bytes().received_total);
+  return out;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> StepRow::duration_ps() const {
@@ -46,13 +63,11 @@ std::optional<std::int64_t> StepRow::duration_ps() const {
 std::vector<std::string> request_lines(const RunReport& report) {
   constexpr std::size_t kMostLines = 8;
   std::vector<std::string> out;
+  if (report.tensors.size() > kMostLines) return {job_text(report.tensors)};
   for_each_tensor(report.tensors, [&](TensorId tensor, const Request& request) {
-    if (out.size() == kMostLines) return;
     out.push_back((request.name().empty() ? "" : request.name() + ": ") +
                   tensor_text(report.tensors, tensor));
   });
-  if (report.tensors.size() > kMostLines)
-    out.push_back(fmt::format("and {} more tensors", report.tensors.size() - kMostLines));
   return out;
 }
 
@@ -82,6 +97,7 @@ RunReport report_on(Study& study) {
   report.classes = use_by_class(timeline, study.topology());
   std::erase_if(report.classes, [](const ClassUse& use) { return use.bytes == 0; });
   report.links = busiest_links(timeline, study.topology(), kLinksListed);
+  if (plan.tensors.size() > 1) report.job = job_report(study);
   return report;
 }
 

@@ -17,8 +17,10 @@
 #include "core/torch/known_defects.h"
 #include "sim/report/ratios.h"
 #include "sim/report/table.h"
+#include "sim/study/lost_time.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
+#include "sim/study/tensors/job_facts.h"
 
 namespace reshard::sim {
 
@@ -60,7 +62,13 @@ struct RunReport {
   std::string_view torch_planner;  // "greedy", "min-cost", "greedy and min-cost"
   std::vector<TorchDefect> torch_defects;
   std::vector<ClassUse> classes;
-  std::vector<LinkUse> links;                // the busiest, descending
+  std::vector<LinkUse> links;  // the busiest, descending
+  // Of several tensors.
+  struct JobReport {
+    JobFacts facts;
+    LostTime lost;
+  };
+  std::optional<JobReport> job;
   std::optional<CommunicatorUse> first_use;  // with --cold
   std::optional<PathFacts> path;
   std::optional<DataReport> data;
@@ -68,8 +76,8 @@ struct RunReport {
   std::vector<PhaseTime> phases;  // of the command; empty unless requested
 };
 
-// The request, one line "name: f32[..] .." per tensor, numbered if there are several; of many only
-// the first, and how many more there are.
+// The request, one line "name: f32[..] .." per tensor, numbered if there are several; of many, one
+// line that says how many of which size.
 std::vector<std::string> request_lines(const RunReport& report);
 
 // Everything that comes from a study. The caller adds critical path, data, cache and PyTorch's

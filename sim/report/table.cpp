@@ -104,6 +104,10 @@ void Table::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
+void Table::add_note(std::string text) {
+  notes_.push_back({rows_.size() - 1, printable(text, kMostInCell)});
+}
+
 // Starts with each column as wide as its widest cell. If that is too wide, narrows the widest
 // columns: first the titles of figures, then text wrapped at blanks, last text with split words.
 std::vector<std::size_t> Table::widths_within(std::size_t width) const {
@@ -137,6 +141,7 @@ std::vector<std::size_t> Table::widths_within(std::size_t width) const {
 std::string Table::text(std::size_t width) const {
   std::vector<std::size_t> widths = widths_within(width);
   std::string out;
+  auto note = notes_.begin();
   for (const std::vector<std::string>& row : rows_) {
     std::vector<std::vector<std::string>> cells;
     std::size_t lines = 1;
@@ -153,6 +158,12 @@ std::string Table::text(std::size_t width) const {
       }
       end_line(out);
     }
+    std::size_t index = to_index(&row - rows_.data()), indent = widths.front() + 2;
+    for (; note != notes_.end() && note->below == index; ++note)
+      for (const std::string& line : wrapped(note->text, width - std::min(width, indent))) {
+        out += std::string(indent, ' ') + line;
+        end_line(out);
+      }
   }
   return out;
 }

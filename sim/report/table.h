@@ -33,16 +33,23 @@ class Table {
 
   // As many cells as columns; cells hold UTF-8 and are measured in code points.
   void add_row(std::vector<std::string> cells);
+  // A line of text below the last row, from the second column to the table's end.
+  void add_note(std::string text);
   std::size_t rows() const { return rows_.size() - 1; }
 
   // A title line and one or more lines per row, columns two blanks apart.
   std::string text(std::size_t width = kTableWidth) const;
 
  private:
+  struct Note {
+    std::size_t below;  // index in rows_
+    std::string text;
+  };
   std::vector<std::size_t> widths_within(std::size_t width) const;
 
   std::vector<bool> right_;                     // by column
   std::vector<std::vector<std::string>> rows_;  // the titles first
+  std::vector<Note> notes_;                     // in the order of the rows
 };
 
 // Lines "name   value" with the values in one column, within which long ones are wrapped.

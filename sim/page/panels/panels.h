@@ -16,6 +16,7 @@
 #include "sim/picture/markup.h"
 #include "sim/report/validate_report.h"
 #include "sim/study/run_facts.h"
+#include "sim/study/tensors/job_facts.h"
 
 namespace reshard::sim {
 
@@ -60,6 +61,17 @@ void draw_memory(Node panel, const std::vector<RankMemory>& ranks);
 // Nothing if there were no alternatives.
 void draw_alternatives(Node panel, const std::vector<Explanation::Alternative>& alternatives,
                        std::int64_t bound_ps);
+
+// Tensors that are reported together: a kind of tensor, a stage of a job.
+struct TensorBar {
+  std::string name;
+  TensorUse use;
+  std::int64_t bound_ps;  // alone
+};
+// When each moves in a run of `end_ps`, and what it would need alone; of many only the first.
+void draw_tensor_bars(Node panel, const std::vector<TensorBar>& bars, std::int64_t end_ps);
+// The same for the kinds of tensors of a job, with a table of their figures.
+void draw_kinds(Node panel, const std::vector<KindFacts>& kinds, std::int64_t end_ps);
 
 // The measured and the predicted time of each step of a plan on a backend. If the prediction is for
 // another machine, times cannot be compared; then each step is drawn as a share of its total.

@@ -8,6 +8,7 @@
 #include "sim/report/run_report.h"
 #include "sim/report/sweep_report.h"
 #include "sim/report/validate_report.h"
+#include "sim/report/writers/job_writer.h"
 
 namespace reshard::sim {
 
@@ -27,15 +28,17 @@ Json values_json(const DimVector& values) {
 // The request of one tensor, by the names of the command's options.
 Json tensor_json(const Request& request) {
   const Mesh &from = request.source().mesh(), &to = request.destination().mesh();
-  return {{"text", request.text()},
-          {"shape", values_json(request.shape())},
-          {"dtype", text(request.dtype())},
-          {"mesh", shape_text(from)},
-          {"ranks", ranks_text(from.ranks())},
-          {"from", request.source().placements_text()},
-          {"to_mesh", shape_text(to)},
-          {"to_ranks", ranks_text(to.ranks())},
-          {"to", request.destination().placements_text()}};
+  Json out = {{"text", request.text()},
+              {"shape", values_json(request.shape())},
+              {"dtype", text(request.dtype())},
+              {"mesh", shape_text(from)},
+              {"ranks", ranks_text(from.ranks())},
+              {"from", request.source().placements_text()},
+              {"to_mesh", shape_text(to)},
+              {"to_ranks", ranks_text(to.ranks())},
+              {"to", request.destination().placements_text()}};
+  if (!request.name().empty()) out["name"] = request.name();
+  return out;
 }
 
 // "request" for one tensor; for several it is null, and "tensors" lists them.
@@ -111,6 +114,14 @@ void add_first_use(const RunReport& report, Json& out) {
                       {"cold_time_ps", report.time_ps + use.first_use_ps()}};
 }
 
+// "kinds" and what limits, of several tensors.
+void add_job(const RunReport& report, Json& out) {
+  if (!report.job) return;
+  add_job(report.job->facts, report.time_ps, out);
+  out["lost"] =
+      report.job->lost.by == LostTime::By::Nothing ? Json(nullptr) : Json(text(report.job->lost));
+}
+
 void add_result(const RunReport& report, Json& out) {
   out["transport"] = report.transport;
   out["time_ps"] = report.time_ps;
@@ -126,6 +137,7 @@ void add_result(const RunReport& report, Json& out) {
   out["ratio_to_bound"] = decimal_json(ratio_e4(report.time_ps, report.bound.time_ps()));
   out["proof"] = true;  // unproved plans are never reported
   add_bandwidths(report, report.time_ps, out);
+  add_job(report, out);
 }
 
 void add_links(const RunReport& report, Json& out) {
@@ -269,6 +281,7 @@ std::string validate_json(const ValidateReport& report) {
   add_bandwidths(predicted, median_ps, out);
   out["bound"] = bound_json(predicted.bound);
   out["proof"] = true;  // unproved plans are never run
+  add_job(predicted, out);
   out["values"] = value_facts_json(report);
   add_phases(predicted.phases, out);
   return written(out);

@@ -75,6 +75,7 @@ struct Drawing {
   const Timeline& timeline;
   const Topology& topology;
   EventWriter& events;
+  std::size_t most_stretches = kMaxStretchesDrawn;  // of a rank in one direction
 
   std::string part_category(OpId op) const;
   void ranks();
@@ -102,6 +103,8 @@ void Drawing::ranks() {
     spans[flow.source];
     spans[flow.destination];
   }
+  most_stretches =
+      std::max<std::size_t>(kMaxStretchesDrawn / (2 * std::max<std::size_t>(spans.size(), 1)), 1);
   for (auto& [rank, own] : spans) {
     std::int32_t node = topology.node_of(rank),
                  local = to_int(rank) - node * topology.node().devices;
@@ -158,7 +161,10 @@ void Drawing::traffic(Rank rank, int thread, const char* name, std::vector<const
   std::vector<Slice> slices;
   for (const FlowSpan* flow : flows) slices.push_back({to_ns(flow->start_ps), to_ns(flow->end_ps)});
   events.thread(to_int(rank), thread, name);
-  for (const Stretch& stretch : stretches(slices)) {
+  std::vector<Stretch> drawn = stretches(slices);
+  for (std::int64_t gap = 1; drawn.size() > most_stretches; gap *= 2)
+    drawn = stretches(slices, gap);
+  for (const Stretch& stretch : drawn) {
     std::int64_t bytes = 0;
     for (std::int64_t i = stretch.first; i < stretch.first + stretch.count; ++i)
       bytes += flows[to_index(i)]->bytes;
@@ -203,10 +209,20 @@ void Drawing::flows() {
   }
 }
 
+// Every so many of the knots, and the last. Knots hold work, so that no bytes are lost.
+std::vector<WorkDone> every(std::size_t step, const std::vector<WorkDone>& knots) {
+  std::vector<WorkDone> out;
+  for (std::size_t i = 0; i < knots.size(); ++i)
+    if (i % step == 0 || i + 1 == knots.size()) out.push_back(knots[i]);
+  return out;
+}
+
 void Drawing::links() {
   bool any = false;
+  std::size_t all = 0;
+  for (const std::vector<WorkDone>& knots : timeline.work) all += knots.size();
   for (std::size_t link = 0; link < timeline.work.size(); ++link) {
-    const std::vector<WorkDone>& knots = timeline.work[link];
+    std::vector<WorkDone> knots = every(all / kMaxRatesDrawn + 1, timeline.work[link]);
     if (knots.empty()) continue;
     if (!std::exchange(any, true)) events.process(kLinksPid, "links", kLinksPid);
     std::string name = in_quotes(topology.resource_name(id_of<ResourceId>(link)));
@@ -250,11 +266,11 @@ std::vector<std::int32_t> pack_lanes(const std::vector<Slice>& slices) {
   return out;
 }
 
-std::vector<Stretch> stretches(const std::vector<Slice>& slices) {
+std::vector<Stretch> stretches(const std::vector<Slice>& slices, std::int64_t gap) {
   std::vector<Stretch> out;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     const Slice& slice = slices[i];
-    if (out.empty() || slice.start >= out.back().end) {
+    if (out.empty() || slice.start >= out.back().end + gap) {
       out.push_back({slice.start, slice.end, static_cast<std::int64_t>(i), 1});
     } else {
       out.back().end = std::max(out.back().end, slice.end);

@@ -5,7 +5,8 @@
 //   process  one per rank: "rank 3 (node0 gpu3)"
 //     thread 0     plan steps, compute, messages: a slice per part; further threads if streams or
 //                  steps overlap on the rank
-//     thread 1, 2  send, recv: a slice per busy stretch, with its flows and bytes
+//     thread 1, 2  send, recv: a slice per busy stretch, with its flows and bytes; very many
+//                  stretches are joined to fewer
 //     async        a begin/end pair per flow, and an arrow from the sender's slice to the
 //                  receiver's
 //   process  "links": a counter per link that carried bytes, in GB/s; the area under it is the
@@ -30,9 +31,13 @@
 
 namespace reshard::sim {
 
-// With more flows than this the file would be too large for a browser: flows and arrows are left
-// out, and the metadata says so; slices and counters remain.
-inline constexpr std::size_t kMaxFlowsDrawn = 200'000;
+// What keeps the file small enough for a browser. With more flows than this, flows and arrows are
+// left out, and the metadata says so.
+inline constexpr std::size_t kMaxFlowsDrawn = 50'000;
+// With more changes of rates than this on all links, each link shows mean rates over several.
+inline constexpr std::size_t kMaxRatesDrawn = 125'000;
+// With more busy stretches than this on all ranks, those of a rank that are close are drawn as one.
+inline constexpr std::size_t kMaxStretchesDrawn = 100'000;
 
 // A run of the same workload on a backend, drawn next to the prediction.
 struct MeasuredRun {
@@ -62,12 +67,13 @@ struct Slice {
 // must ascend by start. Lanes are numbered from 0; a slice gets the lowest free one.
 std::vector<std::int32_t> pack_lanes(const std::vector<Slice>& slices);
 
-// A maximal run of overlapping slices; slices that only touch are in separate ones.
+// A maximal run of overlapping slices; slices that only touch are in separate ones, unless gaps
+// count as parts of it.
 struct Stretch {
   std::int64_t start, end;
   std::int64_t first, count;  // the consecutive slices that it consists of
 };
-// Slices must ascend by start.
-std::vector<Stretch> stretches(const std::vector<Slice>& slices);
+// Slices must ascend by start. Gaps shorter than `gap` are parts of a stretch.
+std::vector<Stretch> stretches(const std::vector<Slice>& slices, std::int64_t gap = 0);
 
 }  // namespace reshard::sim

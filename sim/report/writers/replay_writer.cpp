@@ -12,6 +12,7 @@
 #include "sim/report/table.h"
 #include "sim/report/time_tables.h"
 #include "sim/report/writers/dispatch_writer.h"
+#include "sim/report/writers/job_writer.h"
 #include "sim/report/writers/replay_writer.h"
 
 namespace reshard::sim {
@@ -30,6 +31,7 @@ std::string path_tables(const ReplayReport& report, std::size_t width) {
 
 std::string kinds_table(const std::vector<ReplayRow>& rows, std::size_t width) {
   std::vector<RequestKind> kinds = kinds_of(rows);
+  std::erase_if(kinds, [](const RequestKind& kind) { return kind.first->tensors > 1; });
   Table table({">count", "request", "planner", ">received", ">bound, alone"});
   for (std::size_t i = 0; i < std::min(kKindsShown, kinds.size()); ++i)
     table.add_row({std::to_string(kinds[i].count), kinds[i].first->text, kinds[i].first->planner,
@@ -37,6 +39,26 @@ std::string kinds_table(const std::vector<ReplayRow>& rows, std::size_t width) {
   std::string out = kinds.empty() ? std::string() : fmt::format("\n{}", table.text(width));
   if (kinds.size() > kKindsShown)
     out += fmt::format("(and {} more; -v shows every line)\n", kinds.size() - kKindsShown);
+  return out;
+}
+
+// A row per line with a job of several tensors, such as the stages of a pipeline.
+std::string jobs_table(const ReplayReport& report, std::size_t width) {
+  Table table(
+      {">line", "job", "planner", ">tensors", ">received", ">start", ">end", ">bound, alone"});
+  std::size_t jobs = 0;
+  for (const ReplayRow& row : report.requests) {
+    if (row.tensors == 1 || ++jobs > kKindsShown) continue;
+    std::string name = row.name.empty() ? row.id : row.name;
+    table.add_row({std::to_string(row.line), name.empty() ? "-" : name, row.planner,
+                   std::to_string(row.tensors), bytes_text(row.bytes_received),
+                   time_text(row.start_ps), time_text(row.end_ps), duration_text(row.bound_ps)});
+    table.add_note(row.text);
+  }
+  if (jobs == 0) return {};
+  std::string out = fmt::format("\n{}", table.text(width));
+  if (jobs > kKindsShown)
+    out += fmt::format("(and {} more; -v shows every line)\n", jobs - kKindsShown);
   return out;
 }
 
@@ -55,18 +77,20 @@ std::string rows_table(const ReplayReport& report, std::size_t width) {
 }
 
 Json rows_json(const std::vector<ReplayRow>& rows) {
-  return list_json(rows, [](const ReplayRow& row) -> Json {
-    return {{"line", row.line},
-            {"op", row.op},
-            {"id", or_null(row.id)},
-            {"name", or_null(row.name)},
-            {"text", row.text},
-            {"planner", or_null(row.planner)},
-            {"transport", or_null(row.transport)},
-            {"start_ps", or_null(row.start_ps)},
-            {"end_ps", or_null(row.end_ps)},
-            {"bytes_received", row.bytes_received},
-            {"bound_ps", row.bound_ps}};
+  return list_json(rows, [](const ReplayRow& row) {
+    Json out{{"line", row.line},
+             {"op", row.op},
+             {"id", or_null(row.id)},
+             {"name", or_null(row.name)},
+             {"text", row.text},
+             {"planner", or_null(row.planner)},
+             {"transport", or_null(row.transport)},
+             {"start_ps", or_null(row.start_ps)},
+             {"end_ps", or_null(row.end_ps)},
+             {"bytes_received", row.bytes_received},
+             {"bound_ps", row.bound_ps}};
+    if (row.tensors > 1) out["tensors"] = row.tensors;
+    return out;
   });
 }
 
@@ -257,6 +281,10 @@ std::string replay_json(const ReplayReport& report) {
               {"default_hang", default_hang_json(report.default_hang)},
               {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
               {"digest", report.digest.hex()}};
+  if (report.job) {
+    out["peak_bytes_max"] = report.peak_bytes_max;
+    add_job(*report.job, report.time_ps, out);
+  }
   auto operation = [&](const PathFacts::PathSpan& part) -> Json {
     // Setups that a policy adds have no line.
     std::size_t op = to_index(part.op);
@@ -276,6 +304,9 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
   head.add("topology", report.topology);
   facts.add("received",
             bytes_text(report.bytes_received_total) + " from other ranks, padding included");
+  if (report.job)
+    facts.add("peak memory", bytes_text(report.peak_bytes_max) +
+                                 " on the fullest rank, during one redistribution");
   add_classes(report.classes, true, facts);
   facts.add("proof", proof_text(report));
   facts.add("data checked", data_text(report));
@@ -286,6 +317,8 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
                         duration_text(report.bound_ps), duration_text(report.path_bound_ps),
                         duration_text(report.cut_bound_ps), report.limited_by()));
   facts.add("ratio to bound", ratio_of(report.time_ps, report.bound_ps));
+  if (report.job && report.job->full)
+    facts.add("fullest links", full_links_text(*report.job->full, report.time_ps));
   for (const auto& [name, text] :
        {std::pair("faults", faults_text(report)), std::pair("late", late_text(report))})
     if (!text.empty()) facts.add(name, text);
@@ -294,7 +327,9 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
   add_cache(report.cache, facts);
   add_phases(report.phases, facts);
   facts.add("digest", report.digest.hex());
-  return head.text(width) + kinds_table(report.requests, width) + "\n" + facts.text(width) +
+  return head.text(width) + jobs_table(report, width) +
+         (report.job ? kinds_table(report.job->kinds, verbose, width) : "") +
+         kinds_table(report.requests, width) + "\n" + facts.text(width) +
          communicators_table(report, width) + delayed_table(report, width) +
          swaps_table(report, width) + link_table(report.links, report.time_ps, 1'000'000, width) +
          (report.dispatch ? dispatch_tables(*report.dispatch, verbose, width) : "") +

@@ -14,6 +14,7 @@
 #include "sim/report/table.h"
 #include "sim/report/time_tables.h"
 #include "sim/report/validate_report.h"
+#include "sim/report/writers/job_writer.h"
 
 namespace reshard::sim {
 
@@ -128,6 +129,18 @@ void add_bandwidths(const RunReport& report, std::int64_t time_ps, Facts& facts)
                           rate_text(*found.bus_bytes_per_s)));
 }
 
+// Of a job: which links are full, and what else costs time.
+void add_limits(const RunReport& report, Facts& facts) {
+  if (!report.job) return;
+  if (report.job->facts.full)
+    facts.add("fullest links", full_links_text(*report.job->facts.full, report.time_ps));
+  if (report.job->lost.by != LostTime::By::Nothing) facts.add("lost to", text(report.job->lost));
+}
+
+std::string kinds_table(const RunReport& report, bool verbose, std::size_t width) {
+  return report.job ? kinds_table(report.job->facts.kinds, verbose, width) : "";
+}
+
 void add_times(const RunReport& report, Facts& facts) {
   const Bound& bound = report.bound;
   facts.add("time", duration_text(report.time_ps));
@@ -147,6 +160,7 @@ void add_times(const RunReport& report, Facts& facts) {
                         duration_text(bound.holder_ps), duration_text(bound.latency_ps),
                         text(bound.limited_by())));
   facts.add("ratio to bound", ratio_of(report.time_ps, bound.time_ps()));
+  add_limits(report, facts);
   add_bandwidths(report, report.time_ps, facts);
 }
 
@@ -263,7 +277,8 @@ std::string simulate_table(const RunReport& report, bool verbose, std::size_t wi
   if (verbose) add_path(report.path, facts);
   if (verbose) add_cache(report.cache, facts);
   add_phases(report.phases, facts);
-  return head.text(width) + "\n" + step_table(report, verbose, width) + "\n" + facts.text(width) +
+  return head.text(width) + kinds_table(report, verbose, width) + "\n" +
+         step_table(report, verbose, width) + "\n" + facts.text(width) +
          link_table(report.links, report.time_ps, 10'000, width) +
          (verbose ? path_tables(report, width) : "");
 }
@@ -288,7 +303,8 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose, std:
       facts.add("PyTorch's defect", fmt::format("#{}: {}", defect.issue, defect.what));
   if (verbose) add_cache(report.cache, facts);
   add_phases(report.phases, facts);
-  return head.text(width) + "\n" + step_table(report, verbose, width) +
+  return head.text(width) + kinds_table(report, verbose, width) + "\n" +
+         step_table(report, verbose, width) +
          (explain ? reasons_table(report, verbose, width) : "") + "\n" + facts.text(width) +
          rank_table(report, width) + (explain || verbose ? path_tables(report, width) : "");
 }
@@ -317,7 +333,8 @@ std::string validate_table(const ValidateReport& report, bool verbose, std::size
                               predicted.topology));
   add_bandwidths(predicted, median_ps, facts);
   add_phases(predicted.phases, facts);
-  return head.text(width) + "\n" + measured_step_table(report, width) + "\n" + facts.text(width) +
+  return head.text(width) + kinds_table(predicted, verbose, width) + "\n" +
+         measured_step_table(report, width) + "\n" + facts.text(width) +
          (verbose ? shard_table(values, width) : "");
 }
 

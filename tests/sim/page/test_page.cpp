@@ -114,27 +114,71 @@ TEST_CASE("the figures on top are the report's") {
   CHECK(page.count("//section[@id='steps']//tbody/tr") == run.report.steps.size());
 }
 
-TEST_CASE("of several tensors each has its picture, of many the first") {
-  Request request = request_on("2", "8", "S(0)", "R");
+TEST_CASE("of several tensors each kind has its picture, of many kinds the first") {
   Studies studies(std::make_shared<const Topology>(find_topology("dgx-h100:1")),
                   find_planner("p2p"));
-  std::shared_ptr<const Plan> plan = studies.of(request)->shared_plan();
-  for (std::size_t tensors : {1u, 2u, 17u}) {
-    std::shared_ptr<Study> study =
-        studies.of(std::make_shared<const Plan>(join(std::vector<Plan>(tensors, *plan))));
-    ReadPage page(run_page("simulation", report_on(*study), *study));
+  auto request = [](std::size_t kind) {
+    return request_on("2", std::to_string(8 * (kind + 1)), "S(0)", "R");
+  };
+  for (std::size_t kinds : {1u, 2u, 9u}) {
+    std::vector<Plan> plans;
+    for (std::size_t t = 0; t < 2 * kinds; ++t)
+      plans.push_back(studies.of(request(t % kinds))->plan());
+    std::shared_ptr<Study> study = studies.of(std::make_shared<const Plan>(join(plans)));
+    RunReport report = report_on(*study);
+    ReadPage page(run_page("simulation", report, *study));
     pugi::xml_node panel = page.panel("sharding");
-    CHECK(panel.select_nodes(".//svg").size() == std::min<std::size_t>(tensors, 16));
+    CHECK(panel.select_nodes(".//svg").size() == std::min<std::size_t>(kinds, 8));
     std::string text = page.document.select_node("//h1").node().text().get(),
                 sentence = panel.child("p").text().get();
-    CHECK(text.starts_with((tensors == 1 ? "" : "tensor 0, ") + request.text()));
-    CHECK(text.ends_with(tensors == 17  ? "; tensor 7, " + request.text() + "; and 9 more tensors"
-                         : tensors == 2 ? "; tensor 1, " + request.text()
-                                        : request.text()));
-    CHECK(sentence.starts_with(tensors == 17  ? "Where the first 16 of 17 tensors are before"
-                               : tensors == 2 ? "Where each tensor is before"
-                                              : "Where the tensor is before"));
+    CHECK(text == (kinds == 9 ? "18 tensors of 9 kinds, 2.813 KiB, ranks 0-1" : run_title(report)));
+    CHECK(text.starts_with(kinds == 9 ? "18 " : "tensor 0, " + request(0).text() + "; tensor 1, "));
+    CHECK(sentence.starts_with(kinds == 9
+                                   ? "Where one tensor of each of the first 8 kinds is before"
+                                   : "Where one tensor of each kind is before"));
+    CHECK(page.count("//section[@id='tensors']/div/table/tbody/tr") == kinds);
   }
+}
+
+TEST_CASE("kinds of tensors: a bar of the run and what each needs alone, and the table's figures") {
+  StudyOptions options;
+  options.transport.kind = TransportKind::Ideal;
+  Studies studies(std::make_shared<const Topology>(find_topology("dgx-h100:1")),
+                  find_planner("p2p"), options);
+  // 90 MB and 45 MB to every rank of two, half of it from the other: 45 MB and 22.5 MB over a link
+  // of 450 GB/s.
+  std::vector<Request> job{request_on("2", "22500000", "S(0)", "R").named("layers.0.w"),
+                           request_on("2", "11250000", "S(0)", "R").named("head"),
+                           request_on("2", "8", "R", "R").named("norm")};
+  std::shared_ptr<Study> study = studies.of(job);
+  RunReport report = report_on(*study);
+  REQUIRE(report.time_ps == 150'700'000);
+  ReadPage page(run_page("simulation", report, *study));
+  pugi::xml_node panel = page.panel("tensors");
+  auto cells = [&](const char* path) {
+    std::string out;
+    for (const auto& cell : panel.select_nodes(path))
+      out += std::string(out.empty() ? "" : "|") + cell.node().text().get();
+    return out;
+  };
+  CHECK(cells("div/table/tbody/tr[1]/td") ==
+        "layers.0.w|1|85.831 MiB|85.831 MiB|85.831 MiB|0 ps|150.700 us|100.700 us|cut");
+  CHECK(cells("div/table/tbody/tr[2]/td") ==
+        "head|1|42.915 MiB|42.915 MiB|42.915 MiB|0 ps|150.700 us|50.700 us|cut");
+  CHECK(cells("div/table/tbody/tr[3]/td") == "norm|1|32 B|0 B|0 B|-|-|0 ps|none");
+  CHECK(cells("details//tbody/tr[1]/td") == "layers.0.w|f32[22500000] S(0) on 2 -> R|0-1|0-1");
+  // One pair of bars for each that moves; the one alone begins with the other and is as long as its
+  // time is of the whole.
+  REQUIRE(page.count("//section[@id='tensors']//rect") == 4);
+  auto width = [&](int bar) {
+    return panel.select_nodes(".//rect")[static_cast<std::size_t>(bar)]
+        .node()
+        .attribute("width")
+        .as_double();
+  };
+  CHECK(width(0) == Approx(width(2)));
+  CHECK(width(1) / width(0) == Approx(100.7 / 150.7).epsilon(1e-3));
+  CHECK(width(3) / width(2) == Approx(50.7 / 150.7).epsilon(1e-3));
 }
 
 TEST_CASE("where nothing is to be done a page says so") {

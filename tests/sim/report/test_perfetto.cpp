@@ -177,6 +177,48 @@ TEST_CASE("the area under every counter is its link's bytes, by either transport
     }
 }
 
+TEST_CASE("a large run is drawn within limits, and loses no bytes") {
+  Topology topology = star();
+  Scene large;
+  large.workload.operations.push_back({PointToPoint{Rank{0}, Rank{1}, 1}, 0, {}});
+  // One flow more than are drawn, each 1 us after the one before.
+  auto count = static_cast<std::int64_t>(kMaxFlowsDrawn) + 1;
+  for (std::int64_t i = 0; i < count; ++i)
+    large.timeline.flows.push_back(
+        {OpId{0}, -1, Rank{0}, Rank{1}, 3, 2 * i * kUs, 2 * i * kUs + kUs});
+  large.timeline.end_ps = 2 * count * kUs;
+  // 1 kB in each of many cells, more and more slowly.
+  std::vector<WorkDone> knots{{0, 0}};
+  for (std::size_t i = 1; i <= kMaxRatesDrawn; ++i)
+    knots.push_back({knots.back().time_ps + static_cast<std::int64_t>(1000 + i),
+                     knots.back().work + Int128{1000} * 1'000'000'000'000});
+  large.timeline.work.resize(to_index(topology.resource_count()));
+  large.timeline.work[0] = large.timeline.work[3] = knots;
+
+  std::string text = file_of(large, topology);
+  nlohmann::json file = nlohmann::json::parse(text);
+  CHECK(file["metadata"]["flows"] == count);
+  CHECK(file["metadata"]["flows_drawn"] == 0);
+  std::map<std::string, std::int64_t> bytes, slices;
+  for (const auto& event : file["traceEvents"])
+    if (event["ph"] == "X") {
+      bytes[event["name"]] += event["args"]["bytes"].get<std::int64_t>();
+      ++slices[event["name"]];
+    }
+  for (const char* way : {"send", "recv"}) {
+    CHECK(bytes[way] == 3 * count);
+    // Two ranks in two directions share the limit: every other gap is closed, and more.
+    CHECK((slices[way] > 0 && slices[way] <= static_cast<std::int64_t>(kMaxStretchesDrawn) / 4));
+  }
+  Counters counters = counters_of(text);
+  CHECK(counters.size() == 2);
+  for (const auto& [link, area] : areas_of(counters)) {
+    CHECK(std::llround(area) == 1000 * static_cast<std::int64_t>(kMaxRatesDrawn));
+    CHECK(counters[link].size() <= kMaxRatesDrawn / 2 + 2);
+    CHECK(counters[link].size() > kMaxRatesDrawn / 4);
+  }
+}
+
 TEST_CASE("the metadata comes first, as readers of many files expect it") {
   Topology topology = star();
   std::string file = file_of(scene(), topology);

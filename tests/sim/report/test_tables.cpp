@@ -45,6 +45,28 @@ TEST_CASE(
   CHECK(wrapped("", 5) == std::vector<std::string>{""});
 }
 
+TEST_CASE("notes below a row begin at its second column and end with the table") {
+  Table table({">n", "name"});
+  table.add_row({"1", "a"});
+  table.add_note("one two");
+  table.add_note("three");
+  table.add_row({"12", "b"});
+  CHECK(table.text() ==
+        " n  name\n"
+        " 1  a\n"
+        "    one two\n"
+        "    three\n"
+        "12  b\n");
+  CHECK(table.text(9) ==
+        " n  name\n"
+        " 1  a\n"
+        "    one\n"
+        "    two\n"
+        "    three\n"
+        "12  b\n");
+  CHECK(table.rows() == 2);
+}
+
 TEST_CASE("words are broken where they alone are wider, figures never") {
   CHECK(wrapped("words that", 3) == std::vector<std::string>{"wor", "ds", "tha", "t"});
   CHECK(wrapped("words that", 3, " ", false) == std::vector<std::string>{"words", "that"});
@@ -98,6 +120,15 @@ TEST_CASE("stretches join what overlaps and part what touches") {
   CHECK((found[0].start == 0 && found[0].end == 6 && found[0].first == 0 && found[0].count == 2));
   CHECK((found[1].start == 6 && found[1].end == 8 && found[1].count == 1));
   CHECK((found[2].start == 9 && found[2].end == 10 && found[2].first == 3));
+}
+
+TEST_CASE("gaps that are short enough are parts of a stretch") {
+  std::vector<Slice> slices{{0, 4}, {4, 6}, {8, 9}, {12, 13}};
+  CHECK(stretches(slices).size() == 4);
+  std::vector<Stretch> found = stretches(slices, 3);
+  REQUIRE(found.size() == 2);
+  CHECK((found[0].start == 0 && found[0].end == 9 && found[0].first == 0 && found[0].count == 3));
+  CHECK((found[1].start == 12 && found[1].end == 13 && found[1].first == 3));
 }
 
 TEST_CASE("p2p wins its communicators back after as many uses as all others allow") {

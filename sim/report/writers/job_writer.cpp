@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/report/writers/job_writer.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/integers.h"
+#include "core/base/units.h"
+#include "core/layout/mesh.h"
+
+namespace reshard::sim {
+namespace {
+
+constexpr std::size_t kKindsShown = 8;
+constexpr std::int64_t kUtilisation = 10'000;  // as of the links of a plan
+
+std::vector<std::string> row_of(std::int64_t tensors, std::int64_t bytes, const TensorUse& use,
+                                const Bound* alone) {
+  return {std::to_string(tensors),
+          bytes_text(bytes),
+          bytes_text(use.received_bytes),
+          time_text(use.first_ps),
+          time_text(use.last_ps),
+          alone == nullptr ? "-" : duration_text(alone->time_ps()),
+          alone == nullptr ? "-" : std::string(text(alone->limited_by()))};
+}
+
+Json kind_json(const KindFacts& kind) {
+  const Layout &from = kind.first.source(), &to = kind.first.destination();
+  return {{"name", or_null(kind.name)},
+          {"text", kind.text()},
+          {"shape", list_json(kind.first.shape(), [](std::int64_t extent) { return extent; })},
+          {"dtype", text(kind.first.dtype())},
+          {"mesh", shape_text(from.mesh())},
+          {"ranks", ranks_text(kind.source_ranks)},
+          {"from", from.placements_text()},
+          {"to_mesh", shape_text(to.mesh())},
+          {"to_ranks", ranks_text(kind.destination_ranks)},
+          {"to", to.placements_text()},
+          {"count", kind.tensors.size()},
+          {"tensors", kind.tensors},
+          {"bytes", kind.bytes},
+          {"bytes_received", kind.use.received_bytes},
+          {"least_bytes_received", kind.least_received_bytes},
+          {"first_ps", or_null(kind.use.first_ps)},
+          {"last_ps", or_null(kind.use.last_ps)},
+          {"bound_ps", kind.bound.time_ps()},
+          {"limited_by", text(kind.bound.limited_by())}};
+}
+
+}  // namespace
+
+std::string kinds_table(std::span<const KindFacts> kinds, bool all, std::size_t width) {
+  if (kinds.empty()) return {};
+  Table table(
+      {">count", ">bytes", ">received", ">first byte", ">last byte", ">bound, alone", "limit"});
+  std::size_t shown = all ? kinds.size() : std::min(kKindsShown, kinds.size());
+  for (const KindFacts& kind : kinds.first(shown)) {
+    table.add_row(
+        row_of(static_cast<std::int64_t>(kind.tensors.size()), kind.bytes, kind.use, &kind.bound));
+    if (!kind.name.empty()) table.add_note(kind.name);
+    table.add_note(kind.text());
+  }
+  if (shown == kinds.size()) return fmt::format("\n{}", table.text(width));
+  std::int64_t tensors = 0;
+  Int128 bytes = 0;
+  TensorUse use;
+  for (const KindFacts& kind : kinds.subspan(shown)) {
+    tensors += static_cast<std::int64_t>(kind.tensors.size());
+    bytes += kind.bytes;
+    use += kind.use;
+  }
+  table.add_row(
+      row_of(tensors, static_cast<std::int64_t>(std::min(bytes, Int128{kMaxBytes})), use, nullptr));
+  table.add_note(fmt::format("{} more kinds (-v shows every kind)", kinds.size() - shown));
+  return fmt::format("\n{}", table.text(width));
+}
+
+void add_job(const JobFacts& job, std::int64_t time_ps, Json& out) {
+  out["kinds"] = list_json(job.kinds, kind_json);
+  if (!job.full) {
+    out["full_links"] = nullptr;
+    return;
+  }
+  const FullLinks& full = *job.full;
+  out["full_links"] = {
+      {"kind", full.kind},
+      {"full", full.full},
+      {"used", full.used},
+      {"fullest", full.fullest.name},
+      {"utilisation", decimal_json(utilisation(full.fullest, time_ps, kUtilisation))}};
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What reports show about a job of many tensors: its size, what each kind of tensor had of the run
+// and would need alone, and which links were the fullest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/bounds/bounds.h"
+#include "core/layout/request.h"
+#include "core/topology/topology.h"
+#include "sim/study/run_facts.h"
+#include "sim/study/tensors/tensor_use.h"
+
+namespace reshard::sim {
+
+// One kind of tensor (tensor_groups.h).
+struct KindFacts {
+  explicit KindFacts(const Request& of) : first(of) {}
+
+  std::string name;                  // "model.layers.*.mlp.up_proj"; empty: they have no names
+  Request first;                     // that of its first tensor
+  std::vector<std::size_t> tensors;  // indices in the job, ascending
+  std::vector<Rank> source_ranks, destination_ranks;  // of all its tensors, ascending
+  std::int64_t bytes = 0;                             // of the tensors, each counted once
+  TensorUse use;
+  // For its tensors alone, within the ranks of the whole job.
+  Bound bound;
+  std::int64_t least_received_bytes = 0;  // that ranks must receive, whatever the plan
+
+  // "bf16[384,4096,7168] S(0) on ep=32 -> RS(0) on replica=4,tp=32", without ranks.
+  std::string text() const;
+};
+
+// The fullest link, and how many are like it.
+struct FullLinks {
+  std::string kind;       // "nic.in"
+  std::int64_t full = 0;  // links of this kind that are at most 1 % less full than the fullest,
+  std::int64_t used = 0;  // and that carried bytes
+  LinkUse fullest;
+};
+// None if no link carried bytes.
+std::optional<FullLinks> full_links(const Timeline& timeline, const Topology& topology);
+
+struct JobFacts {
+  std::vector<KindFacts> kinds;  // most received bytes first, then most bytes, then by tensor
+  std::optional<FullLinks> full;
+};
+
+// `uses` by tensor; `sets` of all ranks of the tensors. `demand`, unless null, is set to the sum of
+// the kinds' demands on the sets.
+JobFacts job_facts(std::span<const Request* const> tensors, std::span<const TensorUse> uses,
+                   const Timeline& timeline, const CutSets& sets, RequestDemand* demand = nullptr);
+
+// "976 tensors of 21 kinds, 1.914 TiB, ranks 0-255 -> 256-383"; of one tensor Request::text.
+std::string job_text(std::span<const Request> tensors);
+
+}  // namespace reshard::sim

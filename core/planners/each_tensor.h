@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "core/planners/planner.h"
@@ -13,5 +14,11 @@ namespace reshard {
 // without p2p's plan. The plan of a job of one is the one that `make` returns.
 Plan plan_each(const Demand& demand, const PlannerInput& input, std::string_view planner,
                const std::function<Plan(const Request& request, const PlannerInput& input)>& make);
+
+// Why a job is too large to be planned tensor by tensor beside all else; empty if it is not.
+std::string too_large_for_each(const Demand& demand);
+
+// Adds the reasons of a plan's steps, which begin at `first` in the joined plan.
+void add_shifted(const Explanation& from, std::int32_t first, Explanation& to);
 
 }  // namespace reshard

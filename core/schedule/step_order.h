@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/plan/plan.h"
@@ -21,6 +22,15 @@ class StepOrder {
   // it has no part in one of them.
   bool ordered(Slot slot, std::int32_t earlier, std::int32_t step) const;
 
+  // Two steps in which the slot has a part and which are of stages one of which comes after the
+  // other, but the slot could start `later` before `earlier` is done. None if the plan's stages
+  // follow one another on every rank.
+  struct OutOfTurn {
+    Slot slot;
+    std::int32_t earlier, later;
+  };
+  std::optional<OutOfTurn> out_of_turn(const Plan& plan) const;
+
   // Equal for ranks with the same ordering.
   std::int32_t class_of(Slot slot) const { return class_of_[to_index(slot)]; }
 
@@ -31,6 +41,8 @@ class StepOrder {
     std::vector<Bits> ancestors;      // a bit set over indices of `steps`, for each
   };
   static Table table_of(const Plan& plan, const std::vector<std::int32_t>& steps);
+  static std::optional<OutOfTurn> out_of_turn(const Plan& plan, const Table& table,
+                                              const IndexVector<StepId, std::int32_t>& stage_of);
 
   std::vector<std::int32_t> class_of_;  // per slot
   std::vector<Table> tables_;           // per class

@@ -13,7 +13,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/planners/each_tensor.h"
+#include "core/planners/planner.h"
 
 namespace reshard {
 namespace {
@@ -95,8 +95,23 @@ class Candidates {
 // Names of plans that are no planner's: every tensor's own best plan, and collectives for some
 // tensors while a planner plans the rest together.
 constexpr std::string_view kSeparate = "separate", kMixed = "mixed-";
+// Above these, planning tensor by tensor takes longer than all else.
+constexpr std::size_t kMostEachKinds = 48, kMostEachRanks = 64, kMostEachShards = 1 << 14;
 
 bool is_job(const Demand& demand) { return demand.requests().size() > 1; }
+
+std::string too_large(const Demand& demand) {
+  std::size_t tensors = demand.requests().size(), ranks = demand.ranks().size();
+  if (tensors * ranks > kMostEachShards)
+    return fmt::format("{} tensors on {} ranks are more than {} shards", tensors, ranks,
+                       kMostEachShards);
+  if (ranks > kMostEachRanks)
+    return fmt::format("{} ranks are more than {}", ranks, kMostEachRanks);
+  if (demand.kinds().size() > kMostEachKinds)
+    return fmt::format("{} kinds of tensors are more than {}", demand.kinds().size(),
+                       kMostEachKinds);
+  return {};
+}
 
 // The best plan of every kind of tensor alone.
 std::vector<Plan> own_plans(const Demand& demand, const PlannerInput& input) {
@@ -106,6 +121,7 @@ std::vector<Plan> own_plans(const Demand& demand, const PlannerInput& input) {
     own.p2p = nullptr;
     own.found = nullptr;
     own.explanation = nullptr;
+    own.on_candidate = {};
     out.push_back(plan_auto(kind.request(), own));
   }
   return out;
@@ -166,14 +182,17 @@ void add_own(Candidates& out, const Demand& demand, const PlannerInput& input) {
 
 Candidates candidates_of(const Demand& demand, const PlannerInput& input) {
   Candidates out(2 * planners().size() + 1);
-  std::string why = is_job(demand) ? too_large_for_each(demand) : std::string();
+  std::string why = is_job(demand) ? too_large(demand) : std::string();
   for (const PlannerRow& row : planners()) {
     if (row.weighs_others) continue;
     if (row.each_tensor && !why.empty())
       out.leave_out(fmt::format("{} left out: {}", row.name, why));
     else
-      out.add(std::string(row.name), input,
-              [&](const PlannerInput& own) { return made_by(row, demand, own); });
+      out.add(std::string(row.name), input, [&](const PlannerInput& own) {
+        Plan plan = made_by(row, demand, own);
+        if (input.on_candidate) input.on_candidate(row.name, plan, own.explanation);
+        return plan;
+      });
   }
   if (is_job(demand) && why.empty()) try {
       add_own(out, demand, input);

@@ -20,103 +20,118 @@ namespace {
 
 struct StagePlan {
   Plan plan;
-  Explanation explanation;
+  Explanation why;
+};
+
+// The plans of one stage, or of several with equal requests: of the planner that was asked for, and
+// if it weighs others, theirs by name.
+struct StagePlans {
+  std::shared_ptr<const StagePlan> asked;
+  std::map<std::string, std::shared_ptr<const StagePlan>, std::less<>> others;
+};
+
+// A plan of the job; no time: over the memory limit.
+struct Whole {
+  std::string planner;  // of the stages
+  Plan plan;
+  Explanation why;
+  PlanFindings found;
+  std::int64_t first_use_ps = 0;
+  auto cost() const {
+    return std::pair(found.timing->time_ps + first_use_ps, found.bytes->peak_max);
+  }
 };
 
 class ByStage {
  public:
-  ByStage(std::span<const Request> requests, const Stages& stages, const PlannerInput& input)
-      : requests_(requests), stages_(stages), input_(input) {
+  ByStage(const PlannerRow& planner, std::span<const Request> requests, const Stages& stages,
+          const PlannerInput& input)
+      : planner_(planner), requests_(requests), stages_(stages), input_(input) {
+    std::map<Digest, std::shared_ptr<const StagePlans>> known;
     for (const Stage& stage : stages) {
-      std::vector<Request>& of = of_stage_.emplace_back();
-      for (TensorId tensor : stage.tensors) of.push_back(requests[to_index(tensor)]);
+      std::vector<Request> own;
+      for (TensorId tensor : stage.tensors) own.push_back(requests[to_index(tensor)]);
+      std::shared_ptr<const StagePlans>& plans = known[fingerprint_of(own)];
+      if (!plans) plans = plans_of(own);
+      of_stage_.push_back(plans);
     }
   }
 
-  // The joined plan; its reasons are added to `why`.
-  Plan joined(const PlannerRow& planner, Explanation& why) {
-    std::map<Digest, std::unique_ptr<StagePlan>> made;
-    std::vector<const Plan*> plans;
-    std::vector<const StagePlan*> of_stage;
-    for (const std::vector<Request>& own : of_stage_) {
-      std::unique_ptr<StagePlan>& known = made[fingerprint_of(own)];
-      if (!known) known = made_by_planner(planner, own);
-      of_stage.push_back(known.get());
-      plans.push_back(&known->plan);
+  // What the planner makes of every stage.
+  Plan plan() {
+    Whole own = joined(std::string(planner_.name), [](const StagePlans& of) { return of.asked; });
+    if (input_.explanation != nullptr) add_shifted(own.why, 0, *input_.explanation);
+    if (input_.memory_limit_bytes) {
+      own.found.bytes = count_bytes(own.plan);
+      require_memory(fmt::format("planner {}", planner_.name), own.found.bytes->peak_max,
+                     *input_.memory_limit_bytes);
+      if (input_.found != nullptr) *input_.found = std::move(own.found);
     }
-    bool same = std::all_of(plans.begin(), plans.end(), [&](const Plan* plan) {
-      return plan->planner == plans.front()->planner;
-    });
-    explain(of_stage, why);
-    return join_stages({requests_.begin(), requests_.end()}, stages_, plans,
-                       same ? plans.front()->planner : std::string(kByStage));
+    return std::move(own.plan);
   }
 
-  // The best of what `planner` makes of every stage, and of every other planner's plan of the job.
-  Plan best(const PlannerRow& planner) {
-    offer(std::string(planner.name), [&](Explanation& why) { return joined(planner, why); });
-    std::string why = too_large_for_each(Demand(requests_));
+  // The best of that and of every other planner's plan of all stages.
+  Plan best() {
+    consider(joined(std::string(planner_.name), [](const StagePlans& of) { return of.asked; }));
     for (const PlannerRow& row : planners()) {
-      if (row.weighs_others) continue;
-      if (row.each_tensor && !why.empty())
-        say(fmt::format("{} left out: {}", row.name, why));
-      else
-        offer(std::string(row.name), [&](Explanation& reasons) { return joined(row, reasons); });
+      auto made = [&](const StagePlans& of) {
+        auto at = of.others.find(row.name);
+        return at == of.others.end() ? nullptr : at->second;
+      };
+      if (std::all_of(of_stage_.begin(), of_stage_.end(),
+                      [&](const auto& plans) { return made(*plans) != nullptr; }))
+        consider(joined(std::string(row.name), made));
+      else if (!row.weighs_others)
+        say(fmt::format("{} has no plan of some stage", row.name));
     }
     return taken();
   }
 
  private:
-  // A plan of the job; no time: over the memory limit.
-  struct Whole {
-    std::string planner;  // of the stages
-    Plan plan;
-    Explanation explanation;
-    PlanFindings found;
-    std::int64_t first_use_ps = 0;
-    auto cost() const {
-      return std::pair(found.timing->time_ps + first_use_ps, found.bytes->peak_max);
-    }
-  };
-
-  std::unique_ptr<StagePlan> made_by_planner(const PlannerRow& planner,
-                                             const std::vector<Request>& requests) const {
-    Explanation explanation;
+  std::shared_ptr<const StagePlans> plans_of(const std::vector<Request>& requests) const {
+    auto out = std::make_shared<StagePlans>();
+    Explanation why;
     PlannerInput own = input_;
     own.p2p = nullptr;
     own.found = nullptr;
-    own.explanation = input_.explanation != nullptr ? &explanation : nullptr;
-    Plan plan = made_by(planner, Demand(requests), own);
-    return std::make_unique<StagePlan>(StagePlan{std::move(plan), std::move(explanation)});
+    own.explanation = input_.explanation != nullptr ? &why : nullptr;
+    own.on_candidate = [&](std::string_view name, const Plan& plan, const Explanation* reasons) {
+      out->others.emplace(name, std::make_shared<const StagePlan>(StagePlan{
+                                    plan, reasons != nullptr ? *reasons : Explanation()}));
+    };
+    Plan plan = made_by(planner_, Demand(requests), own);
+    // Plans are large, and the one that is asked for is mostly one of the others'.
+    auto same = out->others.find(plan.planner);
+    if (same != out->others.end() && input_.explanation == nullptr)
+      out->asked = same->second;
+    else
+      out->asked = std::make_shared<const StagePlan>(StagePlan{std::move(plan), std::move(why)});
+    return out;
   }
 
-  void explain(const std::vector<const StagePlan*>& plans, Explanation& out) const {
-    if (input_.explanation == nullptr) return;
+  template <class Choose>
+  Whole joined(std::string planner, Choose&& choose) const {
+    std::vector<const Plan*> plans;
+    Explanation why;
     std::int32_t first = 0;
-    for (std::size_t s = 0; s < plans.size(); ++s) {
-      out.add(fmt::format("stage {}: {}", s, plans[s]->plan.planner));
-      add_shifted(plans[s]->explanation, first, out);
-      first += static_cast<std::int32_t>(plans[s]->plan.steps.size());
+    for (std::size_t s = 0; s < of_stage_.size(); ++s) {
+      std::shared_ptr<const StagePlan> own = choose(*of_stage_[s]);
+      plans.push_back(&own->plan);
+      if (input_.explanation == nullptr) continue;
+      why.add(fmt::format("stage {} by {}", s, own->plan.planner));
+      add_shifted(own->why, first, why);
+      first += static_cast<std::int32_t>(own->plan.steps.size());
     }
-  }
-
-  void say(std::string what) { remarks_.push_back(std::move(what)); }
-
-  template <class Make>
-  void offer(std::string planner, Make&& make) {
-    try {
-      Explanation why;
-      Plan plan = make(why);
-      PlanBytes bytes = count_bytes(plan);
-      consider({std::move(planner), std::move(plan), std::move(why), {std::move(bytes), {}}});
-    } catch (const InputError& error) {
-      say(error.what());
-      if (!refusal_) refusal_ = error;
-      alternatives_.push_back({.planner = std::move(planner), .refusal = error.what()});
-    }
+    bool same = std::all_of(plans.begin(), plans.end(), [&](const Plan* plan) {
+      return plan->planner == plans.front()->planner;
+    });
+    Plan plan = join_stages({requests_.begin(), requests_.end()}, stages_, plans,
+                            same ? plans.front()->planner : std::string(kByStage));
+    return {std::move(planner), std::move(plan), std::move(why), {}};
   }
 
   void consider(Whole own) {
+    own.found.bytes = count_bytes(own.plan);
     std::int64_t peak = own.found.bytes->peak_max;
     least_peak_ = std::min(least_peak_.value_or(peak), peak);
     if (input_.first_use_ps) own.first_use_ps = input_.first_use_ps(own.plan);
@@ -125,7 +140,7 @@ class ByStage {
     row.first_use_ps = own.first_use_ps;
     row.peak_bytes = peak;
     if (peak > input_.memory_limit_bytes.value_or(peak))
-      return say(fmt::format("{} takes more memory than the limit", own.planner));
+      return say(fmt::format("{} in every stage takes more memory than the limit", own.planner));
     std::int64_t limit_ps = kNoTimeLimit;
     if (best_ && input_.explanation == nullptr)
       limit_ps = std::max<std::int64_t>(1, best_->cost().first - own.first_use_ps);
@@ -136,11 +151,12 @@ class ByStage {
     if (!best_ || own.cost() < best_->cost()) best_ = std::move(own);
   }
 
+  void say(std::string what) { remarks_.push_back(std::move(what)); }
+
   Plan taken() {
-    if (!best_) {
-      if (!least_peak_) throw *refusal_;
-      require_memory("planner auto", *least_peak_, *input_.memory_limit_bytes);
-    }
+    if (!best_)
+      require_memory(fmt::format("planner {}", planner_.name), *least_peak_,
+                     *input_.memory_limit_bytes);
     explain_choice();
     if (input_.found != nullptr) *input_.found = std::move(best_->found);
     return std::move(best_->plan);
@@ -154,18 +170,18 @@ class ByStage {
       row.taken = row.planner == best_->planner;
       input_.explanation->add(std::move(row));
     }
-    add_shifted(best_->explanation, 0, *input_.explanation);
+    add_shifted(best_->why, 0, *input_.explanation);
   }
 
+  const PlannerRow& planner_;
   std::span<const Request> requests_;
   const Stages& stages_;
   const PlannerInput& input_;
-  std::vector<std::vector<Request>> of_stage_;
+  std::vector<std::shared_ptr<const StagePlans>> of_stage_;
   std::optional<Whole> best_;
+  std::optional<std::int64_t> least_peak_;
   std::vector<std::string> remarks_;
   std::vector<Explanation::Alternative> alternatives_;
-  std::optional<std::int64_t> least_peak_;
-  std::optional<InputError> refusal_;
 };
 
 }  // namespace
@@ -173,18 +189,8 @@ class ByStage {
 Plan make_plan_by_stage(const PlannerRow& planner, std::span<const Request> requests,
                         const Stages& stages, const PlannerInput& input) {
   if (stages.empty()) return make_plan(planner, Demand(requests), input);
-  ByStage by_stage(requests, stages, input);
-  if (planner.weighs_others) return by_stage.best(planner);
-  Explanation why;
-  Plan plan = by_stage.joined(planner, why);
-  if (input.explanation != nullptr) add_shifted(why, 0, *input.explanation);
-  if (input.memory_limit_bytes) {
-    PlanBytes bytes = count_bytes(plan);
-    require_memory(fmt::format("planner {}", planner.name), bytes.peak_max,
-                   *input.memory_limit_bytes);
-    if (input.found != nullptr) input.found->bytes = std::move(bytes);
-  }
-  return plan;
+  ByStage by_stage(planner, requests, stages, input);
+  return planner.weighs_others ? by_stage.best() : by_stage.plan();
 }
 
 }  // namespace reshard

@@ -4,33 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 namespace reshard {
-namespace {
-
-// Above these, planning tensor by tensor takes longer than all else.
-constexpr std::size_t kMostEachKinds = 48, kMostEachRanks = 64, kMostEachShards = 1 << 14;
-
-}  // namespace
 
 void add_shifted(const Explanation& from, std::int32_t first, Explanation& to) {
   for (const Explanation::Line& line : from.lines())
     line.step ? to.add(StepId{first + static_cast<std::int32_t>(*line.step)}, line.why)
               : to.add(line.why);
-}
-
-std::string too_large_for_each(const Demand& demand) {
-  std::size_t tensors = demand.requests().size(), ranks = demand.ranks().size();
-  if (tensors * ranks > kMostEachShards)
-    return fmt::format("{} tensors on {} ranks are more than {} shards", tensors, ranks,
-                       kMostEachShards);
-  if (ranks > kMostEachRanks)
-    return fmt::format("{} ranks are more than {}", ranks, kMostEachRanks);
-  if (demand.kinds().size() > kMostEachKinds)
-    return fmt::format("{} kinds of tensors are more than {}", demand.kinds().size(),
-                       kMostEachKinds);
-  return {};
 }
 
 Plan plan_each(const Demand& demand, const PlannerInput& input, std::string_view planner,

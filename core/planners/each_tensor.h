@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
 #include <string_view>
 
 #include "core/planners/planner.h"
@@ -15,10 +14,7 @@ namespace reshard {
 Plan plan_each(const Demand& demand, const PlannerInput& input, std::string_view planner,
                const std::function<Plan(const Request& request, const PlannerInput& input)>& make);
 
-// Why a job is too large to be planned tensor by tensor beside all else; empty if it is not.
-std::string too_large_for_each(const Demand& demand);
-
-// Adds the reasons of a plan's steps, which begin at `first` in the joined plan.
+// Adds the reasons of a plan, whose steps begin at `first` in the joined plan.
 void add_shifted(const Explanation& from, std::int32_t first, Explanation& to);
 
 }  // namespace reshard

@@ -33,7 +33,9 @@ class Sets {
     for (const TraceOperation& operation : trace.operations) {
       if (operation.communicator < 0) continue;
       auto [at, is_new] = stream_of.try_emplace(operation.communicator, operation.stream);
-      if (at->second != operation.stream) shared_[to_index(operation.communicator)] = true;
+      // What is asynchronous is in turn on its communicator only, not on its stream.
+      if (at->second != operation.stream || operation.async)
+        shared_[to_index(operation.communicator)] = true;
     }
   }
 
@@ -191,22 +193,27 @@ class Sets {
     }
   }
 
-  // Whether every line has all the set's neighbours, before and after.
+  // Whether every line has all the set's neighbours, before and after, except those that `after`
+  // orders for all of them.
   bool agrees(const OpenSet& set) const {
     if (set.one_group) return true;
-    auto of = [](const std::map<Rank, OpId>& neighbours, const std::vector<Rank>& ranks) {
+    OpId first = set.members.front();
+    auto of = [](const std::map<Rank, OpId>& neighbours, const std::vector<Rank>& ranks,
+                 std::span<const OpId> known) {
       std::set<OpId> out;
       for (Rank rank : ranks)
-        if (auto at = neighbours.find(rank); at != neighbours.end()) out.insert(at->second);
-      return out;
+        if (auto at = neighbours.find(rank);
+            at != neighbours.end() && !std::binary_search(known.begin(), known.end(), at->second))
+          out.insert(at->second);
+      return out.size();
     };
-    std::size_t before = of(set.before, set.ranks).size(), after = of(set.after, set.ranks).size();
-    for (OpId op : set.members) {
-      std::vector<Rank> ranks = ranks_of(trace_.operations[op]);
-      if (of(set.before, ranks).size() != before || of(set.after, ranks).size() != after)
-        return false;
-    }
-    return true;
+    auto both = [&](const std::vector<Rank>& ranks) {
+      return std::pair(of(set.before, ranks, trace_.operations[first].after),
+                       of(set.after, ranks, dependents_[first]));
+    };
+    auto all = both(set.ranks);
+    return std::all_of(set.members.begin(), set.members.end(),
+                       [&](OpId op) { return both(ranks_of(trace_.operations[op])) == all; });
   }
 
   void add(const OpenSet& set, std::vector<JoinedSet>& out) const {
@@ -230,7 +237,7 @@ class Sets {
   bool across_streams_;
   Grouped<OpId> dependents_;
   IndexVector<OpId, std::int32_t> member_of_;  // a set
-  std::vector<bool> shared_;                   // by communicator: several streams use it
+  std::vector<bool> shared_;  // by communicator: it orders what no single stream does
   std::vector<OpenSet> sets_;
   std::vector<std::int32_t> open_;  // sets, in the order in which they were opened
   std::map<Place, OpId> last_;      // on a stream of a rank

@@ -9,8 +9,8 @@
 //     stream stands between them on any of their ranks,
 //   - what comes directly before them on that stream, and what comes directly after, is the same
 //     for all of them (on ranks where nothing does, there is nothing to wait for),
-//   - they use one communicator, which nothing uses between them; or communicators of their own
-//     groups, which no other stream uses,
+//   - they use one communicator on the same ranks, and nothing uses it between them; or
+//     communicators that no other stream uses and nothing asynchronous,
 //   - no tensor's name occurs twice: two moves of one tensor are in turn.
 //
 // So everything that one of them waited for, all of them waited for, and whatever came after one

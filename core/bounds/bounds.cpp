@@ -71,13 +71,15 @@ std::string_view text(LimitedBy limit) {
       return "holder";
     case LimitedBy::Latency:
       return "latency";
+    case LimitedBy::Order:
+      return "order";
   }
   RESHARD_CHECK(false, "unknown limit");
   return {};
 }
 
 std::int64_t Bound::time_ps() const {
-  return std::max({cut_ps, volume_ps, price_ps, holder_ps, latency_ps});
+  return std::max({cut_ps, volume_ps, price_ps, holder_ps, latency_ps, order_ps});
 }
 
 LimitedBy Bound::limited_by() const {
@@ -86,7 +88,8 @@ LimitedBy Bound::limited_by() const {
   if (time == cut_ps) return LimitedBy::Cut;
   if (time == volume_ps) return LimitedBy::Volume;
   if (time == price_ps) return LimitedBy::Price;
-  return time == holder_ps ? LimitedBy::Holder : LimitedBy::Latency;
+  if (time == holder_ps) return LimitedBy::Holder;
+  return time == latency_ps ? LimitedBy::Latency : LimitedBy::Order;
 }
 
 std::int64_t cut_bound_ps(const std::vector<Int128>& in_bytes, const CutSets& sets) {

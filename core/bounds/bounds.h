@@ -55,12 +55,14 @@
 
 namespace reshard {
 
-enum class LimitedBy : std::uint8_t { None, Cut, Volume, Price, Holder, Latency };
-std::string_view text(LimitedBy limit);  // "none", "cut", "volume", "price", "holder", "latency"
+enum class LimitedBy : std::uint8_t { None, Cut, Volume, Price, Holder, Latency, Order };
+// "none", "cut", "volume", "price", "holder", "latency", "order"
+std::string_view text(LimitedBy limit);
 
 // Times beyond int64 are capped at its maximum. 0 if a bound does not apply.
 struct Bound {
   std::int64_t cut_ps = 0, volume_ps = 0, price_ps = 0, holder_ps = 0, latency_ps = 0;
+  std::int64_t order_ps = 0;  // of a job in stages: by_stage.h
   std::int64_t time_ps() const;
   LimitedBy limited_by() const;  // the greatest; of equal ones the first above; None at 0
 };

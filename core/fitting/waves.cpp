@@ -204,6 +204,7 @@ class Waver {
       : plan_(plan), waves_(waves), node_of_(node_of), out_(plan.tensors, plan.planner) {
     out_.buffers = plan.buffers;
     out_.frees_sources = plan.frees_sources;
+    out_.stages = plan.stages;
   }
 
   Plan run() {

@@ -152,4 +152,17 @@ std::vector<Slot> slots_of(const Step& step) {
   return slots;
 }
 
+IndexVector<StepId, std::int32_t> stage_of_steps(const Plan& plan) {
+  IndexVector<StepId, std::int32_t> out(plan.steps.size(), 0);
+  if (plan.stages.empty()) return out;
+  IndexVector<TensorId, std::int32_t> of_tensor =
+      stage_of_tensors(plan.stages, plan.tensors.size());
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    BufferId buffer =
+        std::visit([](const auto& body) { return body.any_buffer(); }, plan.steps[s].body);
+    out[s] = of_tensor[plan.buffer(buffer).tensor()];
+  }
+  return out;
+}
+
 }  // namespace reshard

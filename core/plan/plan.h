@@ -18,6 +18,9 @@
 // starts its part when its own parts of all steps in `after` are done (steps in which it has no
 // part do not count). `after` names only earlier steps, ascending.
 //
+// Stages. If the job's tensors have an order (core/layout/stages.h), a step works on tensors of one
+// stage, and the dependencies of the steps hold that order on every rank.
+//
 // Boxes. A move copies a box of one buffer to a box of equal extents in another, both in local
 // coordinates. Ranks are written as slots: positions in Plan::ranks. 10^6 messages of one 2-d box
 // pair take 72 MB.
@@ -31,6 +34,7 @@
 
 #include "core/base/ids.h"
 #include "core/layout/request.h"
+#include "core/layout/stages.h"
 
 namespace reshard {
 
@@ -134,6 +138,7 @@ struct CopyStep {
   friend bool operator==(const CopyStep&, const CopyStep&) = default;
 
   std::string_view kind_text() const { return "copy"; }
+  BufferId any_buffer() const { return moves.source(0); }
   bool is_empty() const { return parts.empty(); }
   template <class Visit>
   void for_each_slot(Visit&& visit) const {
@@ -154,6 +159,7 @@ struct FillStep {
   friend bool operator==(const FillStep&, const FillStep&) = default;
 
   std::string_view kind_text() const { return "fill"; }
+  BufferId any_buffer() const { return parts.front().buffer; }
   bool is_empty() const { return parts.empty(); }
   template <class Visit>
   void for_each_slot(Visit&& visit) const {
@@ -175,6 +181,7 @@ struct ExchangeStep {
   friend bool operator==(const ExchangeStep&, const ExchangeStep&) = default;
 
   std::string_view kind_text() const { return "exchange"; }
+  BufferId any_buffer() const { return moves.source(0); }
   bool is_empty() const { return messages.empty(); }
   template <class Visit>
   void for_each_slot(Visit&& visit) const {
@@ -219,6 +226,7 @@ struct CollectiveStep {
   friend bool operator==(const CollectiveStep&, const CollectiveStep&) = default;
 
   std::string_view kind_text() const { return text(kind); }
+  BufferId any_buffer() const { return input; }
   bool is_empty() const { return members.empty(); }
   template <class Visit>
   void for_each_slot(Visit&& visit) const {
@@ -249,6 +257,7 @@ struct ReduceStep {
   friend bool operator==(const ReduceStep&, const ReduceStep&) = default;
 
   std::string_view kind_text() const { return "reduce"; }
+  BufferId any_buffer() const { return parts.front().destination; }
   bool is_empty() const { return parts.empty(); }
   template <class Visit>
   void for_each_slot(Visit&& visit) const {
@@ -275,6 +284,7 @@ struct Plan {
   // Whether executors may free a rank's source after the last step that reads it, and have to
   // allocate destinations only for the first step that writes them. Does not change the values.
   bool frees_sources = false;
+  Stages stages;  // empty: all tensors at once
 
   // A plan without steps; its source and destination buffers have the shapes of the requests.
   Plan(Request request, std::string planner);
@@ -334,8 +344,13 @@ struct PlanOfTensors {
 // One plan for all the tensors of several plans, which stay independent: the steps of the first,
 // then those of the second and so on. Every tensor is in one of the parts.
 Plan join(std::vector<Request> tensors, std::span<const PlanOfTensors> parts, std::string planner);
-// The same with the tensors in the order of the plans. At least one plan.
+// The same with the tensors in the order of the plans, and their stages beside each other. At least
+// one plan.
 Plan join(const std::vector<Plan>& plans);
+// One plan for a job in stages, from the plans of the stages, each of the stage's tensors in their
+// order: on every rank, what has to come after what comes after it.
+Plan join_stages(std::vector<Request> tensors, Stages stages, std::span<const Plan* const> plans,
+                 std::string planner);
 
 // The boxes that a collective's group reads and writes on each of its members.
 Box input_of(const Plan& plan, const CollectiveStep& step, std::size_t group);
@@ -372,5 +387,8 @@ void for_each_slot(const Step& step, Visit&& visit) {
 
 // Slots with a part in the step, ascending, each once.
 std::vector<Slot> slots_of(const Step& step);
+
+// The stage that a step belongs to, 0 if the plan has none. The step must not be empty.
+IndexVector<StepId, std::int32_t> stage_of_steps(const Plan& plan);
 
 }  // namespace reshard

@@ -126,6 +126,7 @@ std::vector<Plan> own_plans(const Demand& demand, const PlannerInput& input) {
     own.found = nullptr;
     own.explanation = nullptr;
     own.memory = {};  // the whole is fitted
+    own.on_candidate = {};
     out.push_back(plan_auto(kind.request(), own));
   }
   return out;
@@ -193,8 +194,11 @@ Candidates candidates_of(const Demand& demand, const PlannerInput& input) {
     if (row.each_tensor && !why.empty())
       out.leave_out(fmt::format("{} left out: {}", row.name, why));
     else
-      out.add(std::string(row.name), input,
-              [&](const PlannerInput& own) { return made_by(row, demand, own); });
+      out.add(std::string(row.name), input, [&](const PlannerInput& own) {
+        Plan plan = made_by(row, demand, own);
+        if (input.on_candidate) input.on_candidate(row.name, plan, own.explanation);
+        return plan;
+      });
   }
   if (is_job(demand) && why.empty()) try {
       add_own(out, demand, input);

@@ -5,16 +5,12 @@
 #include <vector>
 
 namespace reshard {
-namespace {
 
-// The reasons of one plan's steps, which begin at `first` in the joined plan.
 void add_shifted(const Explanation& from, std::int32_t first, Explanation& to) {
   for (const Explanation::Line& line : from.lines())
     line.step ? to.add(StepId{first + static_cast<std::int32_t>(*line.step)}, line.why)
               : to.add(line.why);
 }
-
-}  // namespace
 
 Plan plan_each(const Demand& demand, const PlannerInput& input, std::string_view planner,
                const std::function<Plan(const Request& request, const PlannerInput& input)>& make) {

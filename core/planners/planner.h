@@ -82,7 +82,11 @@ struct PlannerInput {
   std::function<std::int64_t(const Plan&)> first_use_ps = {};
   const Plan* p2p = nullptr;           // p2p's plan, if it is already made
   Explanation* explanation = nullptr;  // optional
-  PlanFindings* found = nullptr;       // optional
+  // If set, a planner that weighs others passes their plans of the demand, and the reasons for them
+  // if it explains.
+  std::function<void(std::string_view planner, const Plan& plan, const Explanation* why)>
+      on_candidate = {};
+  PlanFindings* found = nullptr;  // optional
 };
 
 struct PlannerRow {

@@ -9,6 +9,7 @@
 #include "core/base/errors.h"
 #include "core/proof/symbolic_memory.h"
 #include "core/schedule/lowering.h"
+#include "core/schedule/step_order.h"
 
 namespace reshard {
 namespace {
@@ -227,9 +228,28 @@ class SymbolicRun {
 
 }  // namespace
 
+namespace {
+
+// Whether stages follow one another on every rank.
+std::optional<Refutation> check_turns(const Plan& plan) {
+  if (plan.stages.empty()) return std::nullopt;
+  std::optional<StepOrder::OutOfTurn> found = StepOrder(plan).out_of_turn(plan);
+  if (!found) return std::nullopt;
+  IndexVector<StepId, std::int32_t> stage_of = stage_of_steps(plan);
+  return Refutation{
+      StepId{found->later},
+      fmt::format(
+          "step {} ({}) of stage {} can start on rank {} before step {} of stage {} is done",
+          found->later, kind_text(plan.steps[found->later]), stage_of[found->later],
+          to_int(plan.ranks[found->slot]), found->earlier, stage_of[found->earlier])};
+}
+
+}  // namespace
+
 ProofResult check_plan(const Plan& plan) {
   ProofResult result;
   result.refutation = check_structure(plan);
+  if (!result.refutation) result.refutation = check_turns(plan);
   if (result.refutation) return result;
   try {
     result.padding_bytes = SymbolicRun(plan).run();

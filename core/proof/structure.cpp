@@ -2,6 +2,7 @@
 // Checks that every step is well formed (plan.h).
 #include "core/proof/proof.h"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -9,10 +10,14 @@
 namespace reshard {
 namespace {
 
+using StageOfTensors = IndexVector<TensorId, std::int32_t>;
+
 // Checks one step; `what_` is its first fault and `wrong_part_` the part that has it.
 class StepCheck {
  public:
-  StepCheck(const Plan& plan, std::int32_t step) : plan_(plan), step_(step) {}
+  // `stages`: those of the plan's tensors.
+  StepCheck(const Plan& plan, std::int32_t step, const StageOfTensors& stages)
+      : plan_(plan), step_(step), stages_(stages) {}
 
   std::optional<Refutation> run() {
     const Step& step = plan_.steps[step_];
@@ -48,7 +53,15 @@ class StepCheck {
       fail(fmt::format("names buffer {} on rank {}, which does not have it",
                        static_cast<std::int32_t>(id), rank(slot)));
     else
-      return true;
+      return note_stage(id);
+    return false;
+  }
+  // All buffers of a step must be of tensors of one stage.
+  bool note_stage(BufferId id) {
+    std::int32_t stage = stages_[plan_.buffer(id).tensor()];
+    if (stage_ < 0) stage_ = stage;
+    if (stage == stage_) return true;
+    fail(fmt::format("works on tensors of stages {} and {}", stage_, stage));
     return false;
   }
   bool check_box(BufferId id, Slot slot, const DimVector& lo, const DimVector& extents) {
@@ -254,7 +267,8 @@ class StepCheck {
   }
 
   const Plan& plan_;
-  std::int32_t step_;
+  std::int32_t step_, stage_ = -1;
+  const StageOfTensors& stages_;
   std::optional<std::size_t> part_, wrong_part_;
   std::string what_;
 };
@@ -280,9 +294,39 @@ std::optional<Refutation> check_request_buffer(const Plan& plan, BufferId id,
   return std::nullopt;
 }
 
+// Every tensor in one stage, and stages after earlier ones only.
+std::optional<Refutation> check_stages(const Plan& plan) {
+  auto refuted = [](std::size_t stage, std::string_view what) {
+    return Refutation{std::nullopt, fmt::format("stage {} {}", stage, what)};
+  };
+  std::vector<bool> seen(plan.tensors.size(), false);
+  for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+    const Stage& stage = plan.stages[s];
+    if (stage.tensors.empty()) return refuted(s, "has no tensors");
+    for (std::size_t i = 0; i < stage.tensors.size(); ++i) {
+      std::size_t tensor = to_index(stage.tensors[i]);
+      if (tensor >= seen.size() || seen[tensor] ||
+          (i > 0 && stage.tensors[i] <= stage.tensors[i - 1]))
+        return refuted(s, "does not name tensors of the plan, ascending, each in one stage");
+      seen[tensor] = true;
+    }
+    for (std::size_t i = 0; i < stage.after.size(); ++i)
+      if (stage.after[i] < 0 || to_index(stage.after[i]) >= s ||
+          (i > 0 && stage.after[i] <= stage.after[i - 1]))
+        return refuted(s, "does not come after earlier stages, ascending");
+  }
+  if (!plan.stages.empty() && std::find(seen.begin(), seen.end(), false) != seen.end())
+    return Refutation{std::nullopt,
+                      fmt::format("tensor {} is in no stage",
+                                  std::find(seen.begin(), seen.end(), false) - seen.begin())};
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Refutation> check_structure(const Plan& plan) {
+  if (auto found = check_stages(plan)) return found;
+  StageOfTensors stages = stage_of_tensors(plan.stages, plan.tensors.size());
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     TensorId tensor{static_cast<std::int32_t>(t)};
     const Request& request = plan.request(tensor);
@@ -291,7 +335,7 @@ std::optional<Refutation> check_structure(const Plan& plan) {
       return found;
   }
   for (std::size_t s = 0; s < plan.steps.size(); ++s)
-    if (auto found = StepCheck(plan, static_cast<std::int32_t>(s)).run()) return found;
+    if (auto found = StepCheck(plan, static_cast<std::int32_t>(s), stages).run()) return found;
   return std::nullopt;
 }
 

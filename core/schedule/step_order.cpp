@@ -3,6 +3,7 @@
 #include "core/schedule/step_order.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 
@@ -64,6 +65,39 @@ bool StepOrder::ordered(Slot slot, std::int32_t earlier, std::int32_t step) cons
   std::optional<std::size_t> from = place_of(table.steps, earlier),
                              to = place_of(table.steps, step);
   return from && to && (table.ancestors[*to][*from / 64] >> *from % 64 & 1) != 0;
+}
+
+std::optional<StepOrder::OutOfTurn> StepOrder::out_of_turn(
+    const Plan& plan, const Table& table, const IndexVector<StepId, std::int32_t>& stage_of) {
+  std::size_t words = (table.steps.size() + 63) / 64;
+  std::vector<Bits> of(plan.stages.size(), Bits(words, 0)), before = of;
+  for (std::size_t place = 0; place < table.steps.size(); ++place)
+    of[to_index(stage_of[table.steps[place]])][place / 64] |= std::uint64_t{1} << place % 64;
+  for (std::size_t stage = 0; stage < plan.stages.size(); ++stage)
+    for (std::int32_t other : plan.stages[stage].after)
+      for (std::size_t w = 0; w < words; ++w)
+        before[stage][w] |= of[to_index(other)][w] | before[to_index(other)][w];
+  for (std::size_t place = 0; place < table.steps.size(); ++place) {
+    const Bits& wanted = before[to_index(stage_of[table.steps[place]])];
+    for (std::size_t w = 0; w < words; ++w)
+      if (std::uint64_t missing = wanted[w] & ~table.ancestors[place][w])
+        return OutOfTurn{0, table.steps[64 * w + to_index(std::countr_zero(missing))],
+                         table.steps[place]};
+  }
+  return std::nullopt;
+}
+
+std::optional<StepOrder::OutOfTurn> StepOrder::out_of_turn(const Plan& plan) const {
+  if (plan.stages.empty()) return std::nullopt;
+  IndexVector<StepId, std::int32_t> stage_of = stage_of_steps(plan);
+  for (std::size_t c = 0; c < tables_.size(); ++c)
+    if (std::optional<OutOfTurn> found = out_of_turn(plan, tables_[c], stage_of)) {
+      found->slot = static_cast<Slot>(
+          std::find(class_of_.begin(), class_of_.end(), static_cast<std::int32_t>(c)) -
+          class_of_.begin());
+      return found;
+    }
+  return std::nullopt;
 }
 
 }  // namespace reshard

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/plan/plan.h"
@@ -24,6 +25,15 @@ class StepOrder {
   // Whether the rank starts each of its steps only when those listed before it are done.
   bool in_turn(Slot slot) const { return tables_[to_index(class_of(slot))].in_turn; }
 
+  // Two steps in which the slot has a part and which are of stages one of which comes after the
+  // other, but the slot could start `later` before `earlier` is done. None if the plan's stages
+  // follow one another on every rank.
+  struct OutOfTurn {
+    Slot slot;
+    std::int32_t earlier, later;
+  };
+  std::optional<OutOfTurn> out_of_turn(const Plan& plan) const;
+
   // Equal for ranks with the same ordering.
   std::int32_t class_of(Slot slot) const { return class_of_[to_index(slot)]; }
 
@@ -35,6 +45,8 @@ class StepOrder {
     bool in_turn = true;              // each has the one before among its ancestors
   };
   static Table table_of(const Plan& plan, const std::vector<std::int32_t>& steps);
+  static std::optional<OutOfTurn> out_of_turn(const Plan& plan, const Table& table,
+                                              const IndexVector<StepId, std::int32_t>& stage_of);
 
   std::vector<std::int32_t> class_of_;  // per slot
   std::vector<Table> tables_;           // per class

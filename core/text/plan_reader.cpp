@@ -21,6 +21,7 @@ class Reader {
 
   Plan run() {
     Plan plan = header();
+    while (starts_with("stage ")) stage(plan);
     while (starts_with("temporary ")) temporary(plan);
     while (starts_with("step ")) step(plan);
     int end_line = line_;
@@ -130,6 +131,33 @@ class Reader {
     std::string_view placements = until(cursor, "");
     return parse_layout(shape, dtype, std::make_shared<const Mesh>(parse_mesh(mesh, ranks)),
                         placements);
+  }
+
+  void stage(Plan& plan) {
+    staged_.resize(plan.tensors.size(), false);
+    at_line([&](Cursor& cursor) {
+      cursor.expect("stage ");
+      auto number = to_index(cursor.integer("the next stage's number", 0, kMaxPlanNumber));
+      if (number != plan.stages.size())
+        cursor.fail(fmt::format("stage {} here, before this", plan.stages.size()));
+      if (number == kMaxStages) cursor.fail(fmt::format("at most {} stages", kMaxStages));
+      Stage& stage = plan.stages.emplace_back();
+      cursor.expect(" tensors ");
+      auto end = static_cast<std::int64_t>(plan.tensors.size());
+      do {
+        std::int64_t first = cursor.integer("a tensor of the plan", 0, end - 1), last = first;
+        if (cursor.accept("-")) last = cursor.integer("a last tensor of the plan", first, end - 1);
+        for (std::int64_t tensor = first; tensor <= last; ++tensor) {
+          if (staged_[to_index(tensor)]) cursor.fail("each tensor in one stage, before this");
+          staged_[to_index(tensor)] = true;
+          stage.tensors.push_back(id_of<TensorId>(to_index(tensor)));
+        }
+      } while (cursor.accept(","));
+      if (cursor.accept(" after ")) do
+          stage.after.push_back(static_cast<std::int32_t>(
+              cursor.integer("a stage's number", 0, static_cast<std::int64_t>(number) - 1)));
+        while (cursor.accept(","));
+    });
   }
 
   static Slot slot(Cursor& cursor, const Plan& plan) {
@@ -365,6 +393,7 @@ class Reader {
   int line_ = 0;
   bool has_line_ = false;
   IndexVector<StepId, int> step_lines_;
+  std::vector<bool> staged_;  // by tensor: whether a stage has it
 };
 
 }  // namespace

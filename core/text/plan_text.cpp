@@ -33,6 +33,7 @@ class Writer {
       layout("source", tensor.source());
       layout("destination", tensor.destination());
     }
+    for (std::size_t s = 0; s < plan_.stages.size(); ++s) stage(s);
     for (std::size_t b = 2 * plan_.tensors.size(); b < plan_.buffers.size(); ++b) temporary(b);
     for (std::size_t s = 0; s < plan_.steps.size(); ++s) step(s);
     put(out_, "end\n");
@@ -45,6 +46,21 @@ class Writer {
   void layout(const char* side, const Layout& layout) {
     put(out_, "{} mesh {} ranks {} placements {}\n", side, shape_text(layout.mesh()),
         ranks_text(layout.mesh().ranks()), layout.placements_text());
+  }
+
+  void stage(std::size_t s) {
+    const Stage& stage = plan_.stages[s];
+    put(out_, "stage {} tensors", s);
+    for (std::size_t i = 0, last = 0; i < stage.tensors.size(); i = last + 1) {
+      auto number = [&](std::size_t at) { return static_cast<std::int32_t>(stage.tensors[at]); };
+      for (last = i; last + 1 < stage.tensors.size() && number(last + 1) == number(last) + 1;)
+        ++last;
+      put(out_, "{}{}", i == 0 ? " " : ",", number(i));
+      if (last > i) put(out_, "-{}", number(last));
+    }
+    for (std::size_t i = 0; i < stage.after.size(); ++i)
+      put(out_, "{}{}", i == 0 ? " after " : ",", stage.after[i]);
+    put(out_, "\n");
   }
 
   // Consecutive ranks with the same shape share a line.

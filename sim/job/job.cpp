@@ -53,7 +53,8 @@ Job::Job(const Subject& subject, std::shared_ptr<const Topology> topology,
     : from_elsewhere_(subject.plan != nullptr),
       cold_(options.cold),
       studies_(std::move(topology), planner, options),
-      study_(from_elsewhere_ ? studies_.of(subject.plan) : studies_.of(subject.requests)) {}
+      study_(from_elsewhere_ ? studies_.of(subject.plan)
+                             : studies_.of(subject.requests, {}, subject.stages)) {}
 
 RunReport Job::report(bool with_path) const {
   RunReport report = report_on(*study_);

@@ -26,6 +26,7 @@ struct Subject {
   std::vector<Request> requests;
   std::shared_ptr<const Plan> plan = {};  // if set, in place of the requests
   std::string topology = {};              // that the requests' file names; used if no other is
+  Stages stages = {};                     // of the requests
   Rank highest_rank() const;
 };
 

@@ -3,12 +3,16 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
 #include "sim/dispatch/values/values.h"
+#include "sim/trace/joined.h"
 
 namespace reshard::sim {
 
@@ -18,6 +22,8 @@ namespace {
 // timed with the `rule` planner, whose plans are made at once and take longer but rank candidates
 // the same way; the chosen ones are planned like everything else.
 constexpr std::int32_t kRanksPlannedFully = 16;
+
+constexpr std::size_t kMostSetsTried = 8;  // sets of lines that could be joined
 
 class TraceJob {
  public:
@@ -31,6 +37,15 @@ class TraceJob {
   ReplayReport run() {
     ReplayReport out;
     std::shared_ptr<DispatchReport> decided;
+    std::vector<JoinedSet> sets;
+    if (trace_.findings.empty() && (options_.joined || is_quickly_joined()))
+      sets = joinable_sets(trace_, options_.replay.implicit_launch_order);
+    std::optional<Together> together;
+    if (options_.joined && !sets.empty()) {
+      together = together_of(sets);
+      together->joined = true;
+      trace_ = joined(trace_, sets);
+    }
     if (has_operators(trace_) || has_places(trace_)) {
       decided = dispatched();
       if (decided->findings.empty() && options_.replay.move_bytes) compute(*decided);
@@ -39,10 +54,54 @@ class TraceJob {
     }
     out = replay(trace_, studies_, options_.replay);
     out.dispatch = std::move(decided);
+    if (!out.findings.empty()) return out;
+    if (together) together->time_ps = out.time_ps;
+    out.together = options_.joined ? std::move(together) : could_be_joined(sets, out.time_ps);
     return out;
   }
 
  private:
+  // Lines that should be joined are looked for only where nothing must be decided anew for them.
+  bool is_quickly_joined() const {
+    return trace_.operations.size() <= ReplayReport::kMaxReordered && !has_operators(trace_);
+  }
+
+  Together together_of(const std::vector<JoinedSet>& sets) const {
+    Together out;
+    for (const JoinedSet& set : sets)
+      out.sets.push_back({static_cast<std::int64_t>(set.size()), line_ranges(trace_, set)});
+    return out;
+  }
+
+  // Those of the sets that make the trace faster: all of them, else the one that gains most.
+  std::optional<Together> could_be_joined(std::vector<JoinedSet> sets, std::int64_t now_ps) {
+    std::erase_if(sets, [this](const JoinedSet& set) { return shards_of(set) > kMostShardsTried; });
+    if (sets.size() > kMostSetsTried) sets.resize(kMostSetsTried);
+    if (sets.empty()) return std::nullopt;
+    std::optional<Together> best;
+    auto offer = [&](const std::vector<JoinedSet>& some) {
+      std::int64_t time_ps = time_of(joined(trace_, some), studies_);
+      if (time_ps >= (best ? best->time_ps : now_ps)) return;
+      best = together_of(some);
+      best->time_ps = time_ps;
+    };
+    offer(sets);
+    if (!best && sets.size() > 1)
+      for (const JoinedSet& set : sets) offer({set});
+    return best;
+  }
+
+  std::size_t shards_of(const JoinedSet& set) const {
+    std::size_t tensors = 0;
+    std::set<Rank> ranks;
+    for (OpId op : set) {
+      const auto& job = std::get<TraceRedistribute>(trace_.operations[op].body);
+      tensors += job.requests->size();
+      for (Rank rank : ranks_of(*job.requests)) ranks.insert(rank);
+    }
+    return tensors * ranks.size();
+  }
+
   std::shared_ptr<DispatchReport> dispatched() {
     const std::shared_ptr<const Topology>& topology = studies_.topology();
     StudyOptions unlimited = options_.studies;

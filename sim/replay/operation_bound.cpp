@@ -6,19 +6,12 @@
 #include <set>
 
 #include "core/base/errors.h"
+#include "core/bounds/by_stage.h"
 #include "sim/network/order.h"
 
 namespace reshard::sim {
 
 namespace {
-
-// bytes / bytes_per_s rounded up, saturating at the greatest int64. `bytes` must be below 2^86, so
-// that the product fits Int128.
-std::int64_t least_ps(Int128 bytes, Int128 bytes_per_s) {
-  if (bytes == 0) return 0;
-  return static_cast<std::int64_t>(std::min<Int128>(
-      ceil_div(bytes * 1'000'000'000'000, bytes_per_s), std::numeric_limits<std::int64_t>::max()));
-}
 
 // Bytes that must enter a set that holds `inside` of the collective's members, with or without its
 // root.
@@ -47,13 +40,6 @@ Int128 collective_in(const BareCollective& collective, std::int64_t inside, bool
       break;
   }
   return 0;
-}
-
-// at + by, saturating.
-std::int64_t later(std::int64_t at, std::int64_t by) {
-  return by > std::numeric_limits<std::int64_t>::max() - at
-             ? std::numeric_limits<std::int64_t>::max()
-             : at + by;
 }
 
 // Works through the workload in the order of the engine's program (sim/network/program.h), but
@@ -130,7 +116,7 @@ class LongestPath {
     const OperationBound& bound = *bounds_[to_index(op)];
     bool rendezvous = std::holds_alternative<PointToPoint>(workload_.operations[to_index(op)].body);
     std::int64_t start_ps = parts_[place].start_ps,
-                 done_ps = later(start_ps, bound.part_ps[place - first]);
+                 done_ps = later_ps(start_ps, bound.part_ps[place - first]);
     state.first_start_ps = std::min(state.first_start_ps, start_ps);
     state.last_ps = std::max(state.last_ps, done_ps);
     --state.parts_left;
@@ -138,7 +124,7 @@ class LongestPath {
     if (!rendezvous) finish(place, done_ps);
     if (state.parts_left > 0) return;
     for (std::int32_t i = first; rendezvous && i < order_.end_of(op); ++i) finish(i, state.last_ps);
-    complete(op, std::max(state.last_ps, later(state.first_start_ps, bound.time_ps)));
+    complete(op, std::max(state.last_ps, later_ps(state.first_start_ps, bound.time_ps)));
   }
 
   void finish(std::int32_t node, std::int64_t done_ps) {
@@ -210,42 +196,15 @@ void add_collective(std::vector<Int128>& in_bytes, const CutSets& sets,
   }
 }
 
-std::int64_t OperationBounds::least_latency_ps(Rank rank, bool into) const {
-  const NodeTemplate& node = topology_.node();
-  std::int32_t classes = topology_.classes(), mine = topology_.class_of(rank);
-  std::int64_t least = std::numeric_limits<std::int64_t>::max();
-  for (std::int32_t other = 0; other < classes; ++other) {
-    std::int32_t rule = node.rule_within[into ? other * classes + mine : mine * classes + other];
-    if (rule >= 0) least = std::min(least, node.rules[rule].latency_ps);
-  }
-  if (topology_.nodes() > 1) least = std::min(least, node.rules[node.rule_between].latency_ps);
-  return least;
-}
-
-std::vector<std::int64_t> OperationBounds::parts(const std::vector<Int128>& in_bytes,
-                                                 const CutSets& sets) const {
-  std::vector<std::int64_t> out(sets.ranks().size(), 0);
-  if (sets.levels().empty()) return out;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    std::size_t set = sets.levels().front().first_set + 2 * i;  // the rank; set + 1: all others
-    for (bool into : {true, false}) {
-      std::size_t at = into ? set : set + 1;
-      if (in_bytes[at] == 0) continue;
-      out[i] = std::max({out[i], least_ps(in_bytes[at], sets.capacity_in(at)),
-                         least_latency_ps(sets.ranks()[i], into)});
-    }
-  }
-  return out;
-}
-
 std::shared_ptr<const OperationBound> OperationBounds::of_requests(
-    std::span<const Request> requests, Switches use) {
-  std::shared_ptr<const OperationBound>& known = requests_[{fingerprint_of(requests), use}];
+    std::span<const Request> requests, const Stages& stages, Switches use) {
+  std::shared_ptr<const OperationBound>& known = requests_[{fingerprint_of(requests, stages), use}];
   if (known) return known;
   CutSets sets(topology_, ranks_of(requests), use);
   RequestDemand demand = demand_of(requests, sets);
-  known = std::make_shared<const OperationBound>(
-      OperationBound{reshard::bound_of(demand, sets).time_ps(), parts(demand.in_bytes, sets)});
+  known = std::make_shared<const OperationBound>(OperationBound{
+      std::max(reshard::bound_of(demand, sets).time_ps(), order_bound_ps(requests, stages, sets)),
+      part_bounds_ps(demand.in_bytes, sets)});
   return known;
 }
 
@@ -261,7 +220,7 @@ std::shared_ptr<const OperationBound> OperationBounds::of_collective(
   demand.in_bytes.assign(sets.size(), 0);
   demand.receipts_bytes.assign(sets.levels().size(), 0);
   add_collective(demand.in_bytes, sets, collective);
-  std::vector<std::int64_t> by_sorted = parts(demand.in_bytes, sets);
+  std::vector<std::int64_t> by_sorted = part_bounds_ps(demand.in_bytes, sets);
   OperationBound bound{reshard::bound_of(demand, sets).time_ps(), {}};
   for (Rank rank : collective.ranks)
     bound.part_ps.push_back(
@@ -277,7 +236,7 @@ OperationBound OperationBounds::of_message(const PointToPoint& message) const {
   std::int64_t rate = route.cap_bytes_per_s.value_or(std::numeric_limits<std::int64_t>::max());
   for (ResourceId resource : route.resources)
     rate = std::min(rate, topology_.resource_bytes_per_s(resource));
-  std::int64_t transfer = least_ps(message.bytes, rate);
+  std::int64_t transfer = least_transfer_ps(message.bytes, rate);
   std::int64_t time = transfer > std::numeric_limits<std::int64_t>::max() - route.latency_ps
                           ? transfer
                           : transfer + route.latency_ps;
@@ -287,7 +246,7 @@ OperationBound OperationBounds::of_message(const PointToPoint& message) const {
 std::shared_ptr<const OperationBound> OperationBounds::of(const Operation& operation,
                                                           Switches use) {
   if (const auto* run = std::get_if<RunPlan>(&operation.body))
-    return of_requests(run->plan->tensors, use);
+    return of_requests(run->plan->tensors, run->plan->stages, use);
   if (const auto* collective = std::get_if<BareCollective>(&operation.body))
     return of_collective(*collective);
   if (const auto* message = std::get_if<PointToPoint>(&operation.body))

@@ -37,11 +37,9 @@ class OperationBounds {
 
  private:
   std::shared_ptr<const OperationBound> of_requests(std::span<const Request> requests,
-                                                    Switches use);
+                                                    const Stages& stages, Switches use);
   std::shared_ptr<const OperationBound> of_collective(const BareCollective& collective);
   OperationBound of_message(const PointToPoint& message) const;
-  std::vector<std::int64_t> parts(const std::vector<Int128>& in_bytes, const CutSets& sets) const;
-  std::int64_t least_latency_ps(Rank rank, bool into) const;
 
   const Topology& topology_;
   std::map<std::pair<Digest, Switches>, std::shared_ptr<const OperationBound>> requests_;

@@ -18,9 +18,9 @@
 namespace reshard::sim {
 namespace {
 
-// Distinct (requests, transport) of the trace.
+// Distinct (redistribution, transport) of the trace.
 struct Different {
-  const std::vector<Request>* requests = nullptr;
+  const TraceRedistribute* job = nullptr;
   std::optional<TransportKind> transport;
   OpId first{0};  // the first operation with it
   std::shared_ptr<const Plan> plan;
@@ -78,16 +78,17 @@ class Replay {
       progress("planning", i, count);
       std::shared_ptr<const Study> study;
       try {
-        study = studies_.of(*wanted->requests, trace_.operations[i].transport);
+        study = studies_.of(*wanted->requests, trace_.operations[i].transport, wanted->stages);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(op));
       }
       std::optional<TransportKind> transport = trace_.operations[i].transport;
-      auto [it, is_new] =
-          number_of_.try_emplace({fingerprint_of(*wanted->requests), transport}, different_.size());
+      auto [it, is_new] = number_of_.try_emplace(
+          {fingerprint_of(*wanted->requests, wanted->stages), transport}, different_.size());
       if (is_new)
-        different_.push_back({wanted->requests.get(), transport, op, study->shared_plan(),
-                              study->bytes().received_total, job_text(*wanted->requests)});
+        different_.push_back({wanted, transport, op, study->shared_plan(),
+                              study->bytes().received_total,
+                              job_text(*wanted->requests, wanted->stages)});
       report_.peak_bytes_max = std::max(report_.peak_bytes_max, study->bytes().peak_max);
       // If the cache dropped the study and it was made again, the first copy of the plan is kept.
       plans_[i] = different_[it->second].plan;
@@ -233,8 +234,8 @@ class Replay {
   }
 
   const Different& different_of(std::size_t op) const {
-    return different_[number_of_.at(
-        {fingerprint_of(plans_[op]->tensors), trace_.operations[op].transport})];
+    return different_[number_of_.at({fingerprint_of(plans_[op]->tensors, plans_[op]->stages),
+                                     trace_.operations[op].transport})];
   }
 
   std::string label_of(OpId op) const {

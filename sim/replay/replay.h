@@ -64,6 +64,22 @@ struct ReplayRow {
   std::int64_t tensors = 1;         // of a job several
 };
 
+// Sets of redistributions (sim/trace/joined.h) that ran as one job each, or could.
+struct Together {
+  struct Lines {
+    std::int64_t count;
+    std::string lines;  // "lines 2-724"
+  };
+  std::vector<Lines> sets;  // in line order, at least one
+  bool joined = false;
+  std::int64_t time_ps = 0;     // of the trace with each set as one line
+  std::int64_t count() const {  // of all lines
+    std::int64_t sum = 0;
+    for (const Lines& set : sets) sum += set.count;
+    return sum;
+  }
+};
+
 struct DispatchReport;  // sim/dispatch
 
 struct ReplayReport {
@@ -112,6 +128,8 @@ struct ReplayReport {
   static constexpr std::size_t kMaxReordered = 4096;
   std::optional<Reordered> reordered;
   bool searched = false;
+  // Lines that were joined, or would be faster if they were.
+  std::optional<Together> together;
   // Set if no policy was given and the trace runs as written, but would hang with the communicators
   // that PyTorch creates for messages that name none.
   std::optional<DefaultHang> default_hang;

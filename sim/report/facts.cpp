@@ -106,6 +106,21 @@ std::string late_text(const ReplayReport& report) {
                      report.lines[to_index(late.op)], duration_text(late.waited_ps), more);
 }
 
+std::string together_text(const ReplayReport& report) {
+  if (!report.together) return {};
+  constexpr std::size_t kShown = 4;
+  const Together& together = *report.together;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kShown, together.sets.size()); ++i)
+    out += (i == 0 ? "" : "; ") + together.sets[i].lines;
+  if (together.sets.size() > kShown)
+    out += fmt::format("; and {} more sets", together.sets.size() - kShown);
+  out += together.sets.size() == 1 ? " as one" : " as one each";
+  if (together.joined) return out;
+  return fmt::format("{}: {} instead of {}", out, duration_text(together.time_ps),
+                     duration_text(report.time_ps));
+}
+
 std::vector<Delayed> delayed_by_gain(const ReplayReport& report) {
   if (!report.reordered) return {};
   std::vector<Delayed> list = report.reordered->delayed;

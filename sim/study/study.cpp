@@ -9,6 +9,8 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "core/bounds/by_stage.h"
+#include "core/planners/by_stage.h"
 #include "core/traffic/workload.h"
 #include "sim/study/recorded_run.h"
 
@@ -97,7 +99,8 @@ const PathFacts& Study::critical_path() {
 }
 
 const Bound& Study::bound() {
-  if (!bound_) set_bound(bound_of(plan_->tensors, *topology_, switches_of(transport())));
+  if (!bound_)
+    set_bound(bound_of(plan_->tensors, plan_->stages, *topology_, switches_of(transport())));
   return *bound_;
 }
 
@@ -200,13 +203,15 @@ std::shared_ptr<Study> proved(const PlannerRow& planner, std::shared_ptr<const P
 
 }  // namespace
 
-Studies::Planned Studies::planned(const PlannerRow& planner, const Demand& demand,
+Studies::Planned Studies::planned(const PlannerRow& planner, std::span<const Request> requests,
+                                  const Stages& stages,
                                   const std::shared_ptr<const Carriage>& transport) const {
   Planned out;
   PlannerInput input;
   input.topology = topology_.get();
   input.memory = options_.memory;
-  const Recording what = demand.ranks().size() <= kMaxRanksRecorded ? options_.record : Recording{};
+  const Recording what =
+      ranks_of(requests).size() <= kMaxRanksRecorded ? options_.record : Recording{};
   // Planners keep timelines; the runs that these are of are found again by them.
   std::vector<std::weak_ptr<const RecordedRun>> runs;
   input.plan_time = [&](const Plan& plan, const Topology& topology,
@@ -228,7 +233,7 @@ Studies::Planned Studies::planned(const PlannerRow& planner, const Demand& deman
   input.explanation = options_.explain ? &out.explanation : nullptr;
   input.found = &out.found;
   begin("planning");
-  out.plan = std::make_shared<const Plan>(make_plan(planner, demand, input));
+  out.plan = std::make_shared<const Plan>(make_plan_by_stage(planner, requests, stages, input));
   if (out.found.timing && out.found.timing->timeline)
     for (const std::weak_ptr<const RecordedRun>& kept : runs)
       if (auto run = kept.lock(); run && &run->timeline == out.found.timing->timeline.get())
@@ -236,9 +241,10 @@ Studies::Planned Studies::planned(const PlannerRow& planner, const Demand& deman
   return out;
 }
 
-std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Demand& demand,
+std::shared_ptr<Study> Studies::made(const PlannerRow& planner, std::span<const Request> requests,
+                                     const Stages& stages,
                                      const std::shared_ptr<const Carriage>& transport) const {
-  Planned is = planned(planner, demand, transport);
+  Planned is = planned(planner, requests, stages, transport);
   begin("proving");
   auto study = proved(planner, std::move(is.plan), topology_, std::move(is.found), transport);
   if (options_.explain) study->set_explanation(std::move(is.explanation));
@@ -248,18 +254,18 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, const Demand& de
 }
 
 std::int64_t Studies::unproved_time_ps(const Request& request) const {
-  Planned is = planned(planner_, request, transport());
+  Planned is = planned(planner_, std::span(&request, 1), {}, transport());
   if (is.found.timing) return is.found.timing->time_ps;
   return run_of(*is.plan, *topology_, {}, kNoTimeLimit, transport()->carrier()).timeline.end_ps;
 }
 
 std::shared_ptr<Study> Studies::of(std::span<const Request> requests,
-                                   std::optional<TransportKind> transport) {
+                                   std::optional<TransportKind> transport, const Stages& stages) {
   StudyKey key = key_;
-  key.requests = fingerprint_of(requests);
+  key.requests = fingerprint_of(requests, stages);
   key.transport = transport.value_or(usual_);
   return cache_.get(key,
-                    [&] { return made(planner_, Demand(requests), this->transport(transport)); });
+                    [&] { return made(planner_, requests, stages, this->transport(transport)); });
 }
 
 std::shared_ptr<Study> Studies::of(std::shared_ptr<const Plan> plan) const {
@@ -279,7 +285,7 @@ std::shared_ptr<const Plan> Studies::like(const Plan& plan,
   const PlannerRow* maker = &planner_;
   for (const PlannerRow& row : planners())
     if (row.name == plan.planner) maker = &row;
-  return made(*maker, Demand(smaller), transport())->shared_plan();
+  return made(*maker, smaller, plan.stages, transport())->shared_plan();
 }
 
 }  // namespace reshard::sim

@@ -109,7 +109,7 @@ RecordedRun run_of(const Plan& plan, const Topology& topology, const Recording& 
                    std::int64_t limit_ps = kNoTimeLimit, Carrier* carrier = nullptr);
 
 struct StudyKey {
-  Digest requests, topology;
+  Digest requests, topology;  // the first: of their order, too
   TransportKind transport;
   std::int32_t planner;  // index in planners()
   MemoryLimits memory;
@@ -179,9 +179,10 @@ class Studies {
           StudyOptions options = {});
 
   // The plan of a job of one request or many, by the transport of the options unless another one is
-  // given. Throws InputError if the planner refuses a request, CheckFailure if its plan is wrong.
+  // given; with stages if the job has some. Throws InputError if the planner refuses a request,
+  // CheckFailure if its plan is wrong.
   std::shared_ptr<Study> of(std::span<const Request> requests,
-                            std::optional<TransportKind> transport = {});
+                            std::optional<TransportKind> transport = {}, const Stages& stages = {});
   std::shared_ptr<Study> of(const Request& request, std::optional<TransportKind> transport = {}) {
     return of(std::span(&request, 1), transport);
   }
@@ -189,7 +190,7 @@ class Studies {
   std::int64_t unproved_time_ps(const Request& request) const;
   // A study of a plan from elsewhere. The memory limit applies to it as well.
   std::shared_ptr<Study> of(std::shared_ptr<const Plan> plan) const;
-  // A proved plan for smaller requests by the planner that made `plan`, not cached: a data check at
+  // A proved plan for smaller requests by the planner that made `plan`, in its stages, not cached: a data check at
   // reduced size must use the planner that `auto` chose at full size.
   std::shared_ptr<const Plan> like(const Plan& plan, std::span<const Request> smaller) const;
 
@@ -211,9 +212,10 @@ class Studies {
   void begin(std::string_view stage) const {
     if (options_.on_stage) options_.on_stage(stage);
   }
-  Planned planned(const PlannerRow& planner, const Demand& demand,
-                  const std::shared_ptr<const Carriage>& transport) const;
-  std::shared_ptr<Study> made(const PlannerRow& planner, const Demand& demand,
+  Planned planned(const PlannerRow& planner, std::span<const Request> requests,
+                  const Stages& stages, const std::shared_ptr<const Carriage>& transport) const;
+  std::shared_ptr<Study> made(const PlannerRow& planner, std::span<const Request> requests,
+                              const Stages& stages,
                               const std::shared_ptr<const Carriage>& transport) const;
 
   std::shared_ptr<const Topology> topology_;

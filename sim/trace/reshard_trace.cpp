@@ -9,6 +9,7 @@
 
 #include "core/base/cursor.h"
 #include "sim/trace/line_reader.h"
+#include "sim/trace/named_order.h"
 #include "sim/trace/operator_line.h"
 #include "sim/trace/trace.h"
 
@@ -121,7 +122,7 @@ class Reader {
     std::string text = op.is_string() ? op.get<std::string>() : std::string();
     if (requests_only_ && text != "redistribute") fields.fail("op", "redistribute", op);
     std::string name = read_description(fields);
-    TraceIssue how = read_issue(fields, text);
+    TraceIssue how = requests_only_ ? TraceIssue{} : read_issue(fields, text);
     TraceBody body;
     if (text == "tensor") {
       body = operators_.read_tensor(fields);
@@ -185,37 +186,46 @@ class Reader {
 
   // Reads the fields that every operation can have: id, name, after. Returns the name.
   std::string read_description(TraceFields& fields) {
-    std::string id;
-    if (const TraceJson* given = fields.find("id")) {
-      id = fields.id_of(*given, "id");
-      if (id.empty()) fields.fail("id", "text of at least one character", *given);
-    }
+    std::string id = read_id(fields);
     std::string name = fields.optional_string("name", "text").value_or("");
-    std::vector<std::string> after;
-    if (const TraceJson* ids = fields.find("after")) {
-      if (!ids->is_array())
-        after.push_back(fields.id_of(*ids, "after"));
-      else
-        for (const TraceJson& each : *ids) after.push_back(fields.id_of(each, "after"));
-    }
-    builder_.describe(std::move(id), name, std::move(after));
+    builder_.describe(std::move(id), name, read_after(fields));
     return name;
   }
 
-  // Each has the fields of a line of one, except those on when it runs.
+  static std::string read_id(TraceFields& fields) {
+    const TraceJson* given = fields.find("id");
+    if (given == nullptr) return {};
+    std::string id = fields.id_of(*given, "id");
+    if (id.empty()) fields.fail("id", "text of at least one character", *given);
+    return id;
+  }
+
+  static std::vector<std::string> read_after(TraceFields& fields) {
+    std::vector<std::string> after;
+    const TraceJson* ids = fields.find("after");
+    if (ids == nullptr) return after;
+    if (!ids->is_array()) return {fields.id_of(*ids, "after")};
+    for (const TraceJson& each : *ids) after.push_back(fields.id_of(each, "after"));
+    return after;
+  }
+
+  // Each has the fields of a line of one, except those on when it runs: `after` is the order within
+  // the job.
   TraceRedistribute read_requests(TraceFields& fields) {
     constexpr std::string_view kWhat = "a list of requests, at least one";
     const TraceJson& list = fields.required("requests", kWhat);
     if (!list.is_array() || list.empty()) fields.fail("requests", kWhat, list);
     auto out = std::make_shared<std::vector<Request>>();
+    NamedOrder order;
     for (const TraceJson& each : list) {
       TraceFields own(each, builder_.place());
-      std::string name = own.optional_string("name", "text").value_or("");
+      std::string name = own.optional_string("name", "text").value_or(""), id = read_id(own);
+      order.add(std::move(id), read_after(own));
       out->push_back(read_request(own)->front().named(std::move(name)));
       own.refuse_others("a request");
       builder_.count_ranks(out->back().ranks().size());
     }
-    return {std::move(out)};
+    return {std::move(out), builder_.placed([&] { return stages_of(order.resolved()); })};
   }
 
   std::shared_ptr<const std::vector<Request>> read_request(TraceFields& fields) {

@@ -68,13 +68,33 @@ JobFile parse_requests(std::istream& in, const std::string& file) {
   TraceBuilder builder(file);
   read_request_lines(lines, builder);
   Trace trace = builder.finish();
-  JobFile out{{}, trace.topology};
+  JobFile out{{}, {}, trace.topology};
+  TensorOrder order;
+  std::vector<std::int32_t> first;  // tensor, by line; one more at the end
   for (const TraceOperation& operation : trace.operations) {
     const auto& line = std::get<TraceRedistribute>(operation.body);
+    auto base = static_cast<std::int32_t>(out.requests.size());
+    first.push_back(base);
     for (const Request& request : *line.requests) {
       bool only = line.requests->size() == 1;
       out.requests.push_back(only ? request.named(trace.line_of(operation).name) : request);
     }
+    for (std::vector<TensorId>& after : order_of(line.stages, line.requests->size())) {
+      for (TensorId& tensor : after) tensor = TensorId{base + static_cast<std::int32_t>(tensor)};
+      order.push_back(std::move(after));
+    }
+  }
+  first.push_back(static_cast<std::int32_t>(out.requests.size()));
+  for (std::size_t op = 0; op < trace.operations.size(); ++op)
+    for (OpId before : trace.operations[op].after)
+      for (std::int32_t tensor = first[op]; tensor < first[op + 1]; ++tensor)
+        for (std::int32_t other = first[to_index(before)]; other < first[to_index(before) + 1];
+             ++other)
+          order[tensor].push_back(TensorId{other});
+  try {
+    out.stages = stages_of(order);
+  } catch (const InputError& error) {
+    throw error.in(file);
   }
   if (out.requests.empty())
     throw InputError(fmt::format("{}: expected a request at least, found none", file));

@@ -23,15 +23,17 @@
 #include "core/base/errors.h"
 #include "core/base/ids.h"
 #include "core/layout/request.h"
+#include "core/layout/stages.h"
 #include "core/topology/machine.h"
 #include "core/traffic/bare_collective.h"
 
 namespace reshard::sim {
 
-// One request, or those of a job that moves together. Equal lines of one request share it, and its
-// own name is empty.
+// One request, or those of a job that moves together, with their stages. Equal lines of one request
+// share it, and its own name is empty.
 struct TraceRedistribute {
   std::shared_ptr<const std::vector<Request>> requests;
+  Stages stages = {};
 };
 
 struct TraceCompute {
@@ -209,9 +211,10 @@ Trace read_trace(const std::string& path, std::string_view format = {});
 
 // The requests of a job, at least one: JSON lines, each the fields of a redistribute line, with or
 // without a trace's header before them. A mesh is a name from the header, or text such as
-// "dp=2,tp=2". Throws InputError as read_trace does, and for any other kind of line.
+// "dp=2,tp=2". `after` is the order of the job's tensors. Throws InputError as read_trace does, and for any other kind of line.
 struct JobFile {
   std::vector<Request> requests;
+  Stages stages = {};
   std::string topology;  // empty if the header names none
 };
 JobFile read_requests(const std::string& path);

@@ -9,62 +9,20 @@
 #include "core/base/cursor.h"
 #include "core/base/grouped.h"
 #include "core/layout/mesh.h"
+#include "sim/trace/cycles.h"
 #include "sim/trace/findings.h"
 #include "sim/trace/matching.h"
 
 namespace reshard::sim {
 namespace {
 
-constexpr std::size_t kMaxShown = 8;  // lines of a cycle
-
-// By operation: whether it is left after repeatedly removing operations whose `after` are all
-// removed. Without a cycle none is left.
-std::vector<bool> left_in_cycles(const IndexVector<OpId, TraceOperation>& operations) {
-  std::size_t count = operations.size();
-  Grouped<std::size_t> dependents(count, [&](auto put) {
-    for (std::size_t op = 0; op < count; ++op)
-      for (OpId before : operations[op].after) put(before, op);
-  });
-  std::vector<std::size_t> waits, free;
-  for (std::size_t op = 0; op < count; ++op) {
-    waits.push_back(operations[op].after.size());
-    if (waits[op] == 0) free.push_back(op);
-  }
-  std::vector<bool> left(count, true);
-  while (!free.empty()) {
-    std::size_t op = free.back();
-    free.pop_back();
-    left[op] = false;
-    for (std::size_t dependent : dependents[op])
-      if (--waits[dependent] == 0) free.push_back(dependent);
-  }
-  return left;
-}
-
-[[noreturn]] void refuse_cycle(const Trace& trace, const std::vector<bool>& left) {
-  // Every operation that is left waits for another one that is left, so walking backwards ends in a
-  // cycle.
-  auto at = to_index(std::find(left.begin(), left.end(), true) - left.begin());
-  std::vector<std::size_t> walk;
-  std::vector<std::int64_t> seen_at(trace.operations.size(), -1);
-  while (seen_at[at] < 0) {
-    seen_at[at] = static_cast<std::int64_t>(walk.size());
-    walk.push_back(at);
-    for (OpId before : trace.operations[at].after)
-      if (left[to_index(before)]) {
-        at = to_index(before);
-        break;
-      }
-  }
-  std::vector<std::size_t> cycle(walk.begin() + seen_at[at], walk.end());
-  std::rotate(cycle.begin(), std::min_element(cycle.begin(), cycle.end()), cycle.end());
-  std::string lines;
-  for (std::size_t i = 0; i < cycle.size() && i < kMaxShown; ++i)
-    lines += fmt::format("line {} after ", trace.line_of(id_of<OpId>(cycle[i])).number);
-  if (cycle.size() > kMaxShown) lines += fmt::format("... ({} lines) after ", cycle.size());
-  std::int64_t line = trace.line_of(id_of<OpId>(cycle.front())).number;
-  throw InputError(fmt::format("{}:{}: after: expected no cycle, found {}line {}", trace.file, line,
-                               lines, line));
+[[noreturn]] void refuse_cycle(const Trace& trace, const std::vector<std::size_t>& cycle) {
+  std::vector<std::string> lines;
+  for (std::size_t op : cycle)
+    lines.push_back(fmt::format("line {}", trace.line_of(id_of<OpId>(op)).number));
+  throw InputError(fmt::format("{}: after: expected no cycle, found {}",
+                               trace.place_of(id_of<OpId>(cycle.front())),
+                               cycle_text(lines, "lines")));
 }
 
 // Fills `after` of all operations from the ids in each line's `after`.
@@ -97,8 +55,10 @@ void resolve_after(Trace& trace, const std::vector<std::vector<std::string>>& af
     before.erase(std::unique(before.begin(), before.end()), before.end());
     for (OpId op : of_line[i]) trace.operations[op].after = before;
   }
-  std::vector<bool> left = left_in_cycles(trace.operations);
-  if (std::find(left.begin(), left.end(), true) != left.end()) refuse_cycle(trace, left);
+  std::vector<std::size_t> cycle = find_cycle<OpId>(
+      trace.operations.size(),
+      [&](std::size_t op) -> std::span<const OpId> { return trace.operations[op].after; });
+  if (!cycle.empty()) refuse_cycle(trace, cycle);
 }
 
 // Gives operations that name no communicator an unnamed one, shared by equal sets of ranks.

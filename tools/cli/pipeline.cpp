@@ -92,6 +92,7 @@ sim::Subject subject_of(const RequestOptions& options, const MachineOptions& mac
     refuse_request_options(options, "--requests FILE");
     sim::JobFile file = sim::read_requests(options.requests_file);
     subject.requests = std::move(file.requests);
+    subject.stages = std::move(file.stages);
     subject.topology = std::move(file.topology);
     return subject;
   }

@@ -123,6 +123,16 @@ Json reordered_json(const ReplayReport& report) {
           {"swaps", report.searched ? pairs(reordered.swaps) : Json(nullptr)}};
 }
 
+Json together_json(const ReplayReport& report) {
+  if (!report.together) return nullptr;
+  const Together& together = *report.together;
+  return {{"joined", together.joined},
+          {"time_ps", together.time_ps},
+          {"sets", list_json(together.sets, [](const Together::Lines& set) -> Json {
+             return {{"count", set.count}, {"lines", set.lines}};
+           })}};
+}
+
 std::string delayed_table(const ReplayReport& report, std::size_t width) {
   constexpr std::size_t kShown = 5;
   std::vector<Delayed> list = delayed_by_gain(report);
@@ -277,6 +287,7 @@ std::string replay_json(const ReplayReport& report) {
               {"late", late_json(report)},
               {"faults", faults_json(report)},
               {"order", reordered_json(report)},
+              {"together", together_json(report)},
               {"communicators", communicators_json(report.communicators, report.cold)},
               {"default_hang", default_hang_json(report.default_hang)},
               {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
@@ -320,7 +331,9 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
   if (report.job && report.job->full)
     facts.add("fullest links", full_links_text(*report.job->full, report.time_ps));
   for (const auto& [name, text] :
-       {std::pair("faults", faults_text(report)), std::pair("late", late_text(report))})
+       {std::pair("faults", faults_text(report)), std::pair("late", late_text(report)),
+        std::pair(report.together && report.together->joined ? "joined" : "could be joined",
+                  together_text(report))})
     if (!text.empty()) facts.add(name, text);
   if (std::string warning = warning_text(report); !warning.empty()) facts.add("warning", warning);
   if (verbose) add_path(report.path, facts);

@@ -134,7 +134,7 @@ JobFacts job_facts(std::span<const Request* const> tensors, std::span<const Tens
   return out;
 }
 
-std::string job_text(std::span<const Request> tensors) {
+std::string job_text(std::span<const Request> tensors, const Stages& stages) {
   if (tensors.size() == 1) return tensors.front().text();
   RankUnion sources, destinations;
   Int128 bytes = 0;
@@ -148,7 +148,8 @@ std::string job_text(std::span<const Request> tensors) {
   std::string out = fmt::format("{} tensors of {}, {}, ranks {}", tensors.size(),
                                 counted(static_cast<std::int64_t>(kinds), "kind"),
                                 bytes_text(at_most_all(bytes)), ranks_name_of(from));
-  return from == to ? out : fmt::format("{} -> {}", out, ranks_name_of(to));
+  if (from != to) out += " -> " + ranks_name_of(to);
+  return stages.empty() ? out : fmt::format("{}, in {} stages", out, stages.size());
 }
 
 }  // namespace reshard::sim

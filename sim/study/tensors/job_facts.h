@@ -12,6 +12,7 @@
 
 #include "core/bounds/bounds.h"
 #include "core/layout/request.h"
+#include "core/layout/stages.h"
 #include "core/topology/topology.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/tensors/tensor_use.h"
@@ -56,7 +57,8 @@ struct JobFacts {
 JobFacts job_facts(std::span<const Request* const> tensors, std::span<const TensorUse> uses,
                    const Timeline& timeline, const CutSets& sets, RequestDemand* demand = nullptr);
 
-// "976 tensors of 21 kinds, 1.914 TiB, ranks 0-255 -> 256-383"; of one tensor Request::text.
-std::string job_text(std::span<const Request> tensors);
+// "976 tensors of 21 kinds, 1.914 TiB, ranks 0-255 -> 256-383", and ", in 8 stages"; of one tensor
+// Request::text.
+std::string job_text(std::span<const Request> tensors, const Stages& stages = {});
 
 }  // namespace reshard::sim

@@ -23,7 +23,7 @@ namespace {
 
 struct ReplayOptions {
   std::string trace, format;
-  bool implicit_launch_order = false, cold = false, reorder = false;
+  bool implicit_launch_order = false, cold = false, reorder = false, joined = false;
   std::string communicators, dispatch = "torch";
   std::int64_t cache_size = DecisionCache::kDefaultCapacity;
   bool explicit_only = false;
@@ -87,6 +87,7 @@ sim::TraceJobOptions job_options(const ReplayOptions& options) {
     out.replay.communicators = parse_communicators(options.communicators, "--communicators");
   out.replay.cold = options.cold;
   out.replay.reorder = options.reorder;
+  out.joined = options.joined;
   return out;
 }
 
@@ -153,6 +154,9 @@ void add_replay_command(CLI::App& app) {
   trace.add_flag("--reorder", options->reorder,
                  "swap neighbouring launches that wait for each other while the trace gets "
                  "shorter, and print the order");
+  trace.add_flag("--joined", options->joined,
+                 "plan every set of redistributions that wait for the same operations, and that "
+                 "the same ones wait for, as one job");
   trace.add("--communicators", "POLICY", options->communicators,
             "communicators of messages that name none: eager, cached, pairwise, stream-per-pair "
             "or split (docs/communicators.md); the report also shows the results of the others");

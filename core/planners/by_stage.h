@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Plans of jobs whose tensors have an order (core/layout/stages.h).
+#pragma once
+
+#include <span>
+
+#include "core/layout/stages.h"
+#include "core/planners/planner.h"
+
+namespace reshard {
+
+// The name of a plan whose stages are planned by several planners.
+inline constexpr std::string_view kByStage = "by-stage";
+
+// make_plan for a job in stages: the planner plans every stage by itself, with all its tensors
+// together, and the plans are joined. Stages with equal requests are planned once. A planner that
+// weighs others does so stage by stage, and takes another planner's plan of the whole job if that
+// is faster. Without stages the same as make_plan.
+Plan make_plan_by_stage(const PlannerRow& planner, std::span<const Request> requests,
+                        const Stages& stages, const PlannerInput& input);
+
+}  // namespace reshard

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/trace/joined.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/layout/mesh.h"
+#include "sim/trace/findings.h"
+
+namespace reshard::sim {
+namespace {
+
+// The requests of all lines, with the names of the lines, beside each other in their own stages.
+TraceRedistribute together(const Trace& trace, const JoinedSet& set) {
+  auto requests = std::make_shared<std::vector<Request>>();
+  TensorOrder order;
+  for (OpId op : set) {
+    const auto& own = std::get<TraceRedistribute>(trace.operations[op].body);
+    auto first = static_cast<std::int32_t>(requests->size());
+    const std::string& name = trace.line_of(op).name;
+    for (const Request& request : *own.requests)
+      requests->push_back(own.requests->size() == 1 && !name.empty() ? request.named(name)
+                                                                     : request);
+    for (std::vector<TensorId>& after : order_of(own.stages, own.requests->size())) {
+      for (TensorId& tensor : after) tensor = TensorId{first + static_cast<std::int32_t>(tensor)};
+      order.push_back(std::move(after));
+    }
+  }
+  return {std::move(requests), stages_of(order)};
+}
+
+class Joining {
+ public:
+  Joining(const Trace& trace, const std::vector<JoinedSet>& sets)
+      : trace_(trace), sets_(sets), set_of_(trace.operations.size(), -1) {
+    for (std::size_t s = 0; s < sets.size(); ++s)
+      for (OpId op : sets[s]) set_of_[op] = static_cast<std::int32_t>(s);
+  }
+
+  Trace run() {
+    Trace out = trace_;
+    out.operations.clear();
+    number();
+    for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
+      auto op = id_of<OpId>(i);
+      if (set_of_[op] < 0) {
+        out.operations.push_back(trace_.operations[op]);
+      } else if (const JoinedSet& set = sets_[to_index(set_of_[op])]; set.front() == op) {
+        out.operations.push_back(one(set, out));
+      } else {
+        continue;
+      }
+      renumber(out.operations.back());
+    }
+    return out;
+  }
+
+ private:
+  // What each operation is in the new trace.
+  void number() {
+    std::vector<std::int32_t> of_set(sets_.size(), -1);
+    std::int32_t next = 0;
+    for (std::size_t op = 0; op < trace_.operations.size(); ++op) {
+      std::int32_t set = set_of_[op];
+      bool known = set >= 0 && of_set[to_index(set)] >= 0;
+      now_.push_back(OpId{known ? of_set[to_index(set)] : next});
+      if (known) continue;
+      if (set >= 0) of_set[to_index(set)] = next;
+      ++next;
+    }
+  }
+
+  void renumber(TraceOperation& operation) const {
+    for (OpId& before : operation.after) before = now_[before];
+    sort_once(operation.after);
+    auto renumbered = [this](std::int32_t op) {
+      return op < 0 ? op : static_cast<std::int32_t>(now_[op]);
+    };
+    if (auto* end = std::get_if<TraceEnd>(&operation.body)) end->other = renumbered(end->other);
+    if (auto* call = std::get_if<TraceCall>(&operation.body)) call->first = renumbered(call->first);
+  }
+
+  TraceOperation one(const JoinedSet& set, Trace& out) const {
+    TraceOperation joined = trace_.operations[set.front()];
+    joined.body = together(trace_, set);
+    joined.line = static_cast<std::int32_t>(out.lines.size());
+    out.lines.push_back({trace_.line_of(set.front()).number, {}, line_ranges(trace_, set)});
+    bool same = true;
+    for (OpId op : set) {
+      const TraceOperation& own = trace_.operations[op];
+      same = same && own.communicator == joined.communicator;
+      joined.tensors.insert(joined.tensors.end(), own.tensors.begin(), own.tensors.end());
+    }
+    sort_once(joined.tensors);
+    if (same) return joined;
+    joined.communicator = static_cast<std::int32_t>(out.communicators.size());
+    out.communicators.push_back({"", ranks_of(joined)});
+    return joined;
+  }
+
+  const Trace& trace_;
+  const std::vector<JoinedSet>& sets_;
+  IndexVector<OpId, std::int32_t> set_of_;
+  IndexVector<OpId, OpId> now_;
+};
+
+}  // namespace
+
+std::string line_ranges(const Trace& trace, const JoinedSet& set) {
+  std::vector<std::int64_t> lines;
+  for (OpId op : set) lines.push_back(trace.line_of(op).number);
+  sort_once(lines);
+  std::string out = lines.size() == 1 ? "line " : "lines ";
+  for (std::size_t i = 0, last = 0; i < lines.size(); i = last + 1) {
+    for (last = i; last + 1 < lines.size() && lines[last + 1] == lines[last] + 1;) ++last;
+    out += fmt::format("{}{}", i == 0 ? "" : ",", lines[i]);
+    if (last > i) out += fmt::format("-{}", lines[last]);
+  }
+  return out;
+}
+
+Trace joined(const Trace& trace, const std::vector<JoinedSet>& sets) {
+  return Joining(trace, sets).run();
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Redistributions of a trace that can be moved together, as one job on one line.
+//
+// A trace says of redistributions on one stream in which order they are issued, not that one needs
+// the other: what needs another names it in `after`. Lines are a *set* if
+//
+//   - they name the same lines in `after`, and the same lines name them,
+//   - they are on one stream, alike in `async` and `transport`, and no other operation of that
+//     stream stands between them on any of their ranks,
+//   - what comes directly before them on that stream, and what comes directly after, is the same
+//     for all of them (on ranks where nothing does, there is nothing to wait for),
+//   - they use one communicator on the same ranks, and nothing uses it between them; or
+//     communicators that no other stream uses and nothing asynchronous,
+//   - no tensor's name occurs twice: two moves of one tensor are in turn.
+//
+// So everything that one of them waited for, all of them waited for, and whatever came after one
+// came after all: the joined line adds no wait between them and anything else, and drops only the
+// order among them. Lines on tensors with names (`call` and others) and faults end every set.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/trace/trace.h"
+
+namespace reshard::sim {
+
+// Operations of a set, ascending, at least two.
+using JoinedSet = std::vector<OpId>;
+
+// All sets, by their first operation. The trace must have no findings. `implicit_launch_order`:
+// then operations of all streams count as between.
+std::vector<JoinedSet> joinable_sets(const Trace& trace, bool implicit_launch_order);
+
+// The trace with one operation for each set, in the place of its first, which comes after what they
+// came after. Its requests are theirs, named as their lines are, and its line's name is line_ranges.
+Trace joined(const Trace& trace, const std::vector<JoinedSet>& sets);
+
+// "lines 2-724", "lines 2-4,9".
+std::string line_ranges(const Trace& trace, const JoinedSet& set);
+
+}  // namespace reshard::sim

@@ -13,6 +13,7 @@
 #include "sim/report/time_tables.h"
 #include "sim/report/writers/dispatch_writer.h"
 #include "sim/report/writers/replay_writer.h"
+#include "sim/report/writers/stage_writer.h"
 
 namespace reshard::sim {
 namespace {
@@ -56,18 +57,32 @@ std::string rows_table(const ReplayReport& report, std::size_t width) {
 
 Json rows_json(const std::vector<ReplayRow>& rows) {
   return list_json(rows, [](const ReplayRow& row) -> Json {
-    return {{"line", row.line},
-            {"op", row.op},
-            {"id", or_null(row.id)},
-            {"name", or_null(row.name)},
-            {"text", row.text},
-            {"planner", or_null(row.planner)},
-            {"transport", or_null(row.transport)},
-            {"start_ps", or_null(row.start_ps)},
-            {"end_ps", or_null(row.end_ps)},
-            {"bytes_received", row.bytes_received},
-            {"bound_ps", row.bound_ps}};
+    Json out = {{"line", row.line},
+                {"op", row.op},
+                {"id", or_null(row.id)},
+                {"name", or_null(row.name)},
+                {"text", row.text},
+                {"planner", or_null(row.planner)},
+                {"transport", or_null(row.transport)},
+                {"start_ps", or_null(row.start_ps)},
+                {"end_ps", or_null(row.end_ps)},
+                {"bytes_received", row.bytes_received},
+                {"bound_ps", row.bound_ps}};
+    if (!row.stages.empty()) out["stages"] = stages_json(row.stages);
+    return out;
   });
+}
+
+// Of the first job that has some, unless all are asked for.
+std::string stage_tables(const ReplayReport& report, bool verbose, std::size_t width) {
+  std::string out;
+  for (const ReplayRow& row : report.requests) {
+    if (row.stages.empty()) continue;
+    out += fmt::format("\nstages of line {}{}", row.line,
+                       stage_table(row.stages, verbose, width).replace(0, 1, "\n"));
+    if (!verbose) break;
+  }
+  return out;
 }
 
 Json late_json(const ReplayReport& report) {
@@ -307,7 +322,8 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
   add_cache(report.cache, facts);
   add_phases(report.phases, facts);
   facts.add("digest", report.digest.hex());
-  return head.text(width) + kinds_table(report.requests, width) + "\n" + facts.text(width) +
+  return head.text(width) + kinds_table(report.requests, width) +
+         stage_tables(report, verbose, width) + "\n" + facts.text(width) +
          communicators_table(report, width) + delayed_table(report, width) +
          swaps_table(report, width) + link_table(report.links, report.time_ps, 1'000'000, width) +
          (report.dispatch ? dispatch_tables(*report.dispatch, verbose, width) : "") +

@@ -18,6 +18,16 @@
 namespace reshard {
 namespace {
 
+// Of more stages only the reasons for single steps are kept.
+constexpr std::size_t kManyStages = 8;
+
+Explanation of_steps(const Explanation& why) {
+  Explanation out;
+  for (const Explanation::Line& line : why.lines())
+    if (line.step) out.add(*line.step, line.why);
+  return out;
+}
+
 struct StagePlan {
   Plan plan;
   Explanation why;
@@ -117,7 +127,7 @@ class ByStage {
       plans.push_back(&own->plan);
       if (input_.explanation == nullptr) continue;
       why.add(fmt::format("stage {} by {}", s, own->plan.planner));
-      add_shifted(own->why, first, why);
+      add_shifted(of_stage_.size() > kManyStages ? of_steps(own->why) : own->why, first, why);
       first += static_cast<std::int32_t>(own->plan.steps.size());
     }
     bool same = std::all_of(plans.begin(), plans.end(), [&](const Plan* plan) {

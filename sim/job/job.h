@@ -43,6 +43,9 @@ class Job {
   RunReport report(bool with_path) const;
   // The same with PyTorch's estimate and its known defects.
   RunReport report_with_torch(bool with_path) const;
+  // Adds to the report how long the plan's tensors take if the studies' planner plans them together,
+  // where that is faster.
+  void add_as_one(RunReport& report);
   // Moves the bytes, within the budget, and compares them. A plan from elsewhere cannot be made
   // again for a smaller tensor: it is moved at full size or not at all.
   DataReport moved(std::int64_t budget_bytes) const;
@@ -52,6 +55,9 @@ class Job {
   Studies studies_;
   std::shared_ptr<Study> study_;
 };
+
+// Jobs of more shards (tensors times ranks) are not planned only to say that it would be faster.
+inline constexpr std::size_t kMostShardsTried = std::size_t{1} << 16;
 
 DataReport not_moved(const Plan& plan, std::string why);
 

@@ -12,6 +12,7 @@
 
 #include "core/base/errors.h"
 #include "sim/dispatch/values/values.h"
+#include "sim/job/job.h"
 #include "sim/trace/joined.h"
 
 namespace reshard::sim {

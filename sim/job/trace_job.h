@@ -22,10 +22,9 @@ struct TraceJobOptions {
   ReplayOptions replay;
   // Every set of redistributions that can be moved together (sim/trace/joined.h) is one job.
   // Without it, the report says where that would be faster, for traces without calls, of no more
-  // operations than others are reordered, and sets of no more shards than kMostShardsTried.
+  // operations than others are reordered, and sets of no more shards than kMostShardsTried (job.h).
   bool joined = false;
 };
-inline constexpr std::size_t kMostShardsTried = std::size_t{1} << 16;
 
 // Throws what dispatch() and replay() throw. The report has findings and nothing else if a call
 // cannot run, values are wrong, or the trace hangs.

@@ -11,6 +11,7 @@
 #include "sim/page/panels/panels.h"
 #include "sim/picture/pictures.h"
 #include "sim/report/facts.h"
+#include "sim/report/writers/stage_writer.h"
 
 namespace reshard::sim {
 
@@ -47,6 +48,22 @@ void list_steps(Page& page, const RunReport& report) {
                    ranks_name(step.ranks), Cell::bytes(step.bytes), Cell::time(step.start_ps),
                    Cell::time(step.end_ps),
                    joined(step.why, "; ", [](const std::string& why) { return why; })});
+  }
+}
+
+void list_stages(Page& page, const RunReport& report) {
+  if (report.stages.empty()) return;
+  std::size_t shown = std::min(kMostSteps, report.stages.size());
+  HtmlTable table(page.add_panel("stages", "Stages"),
+                  fmt::format("{} of {} stages", shown, report.stages.size()),
+                  {">stage", "after", "tensors", ">steps", ">received", ">start", ">end"});
+  for (std::size_t s = 0; s < shown; ++s) {
+    const StageRow& stage = report.stages[s];
+    table.add_row(
+        {Cell::count(static_cast<std::int64_t>(s)),
+         joined(stage.after, ", ", [](std::int32_t before) { return std::to_string(before); }),
+         tensors_text(stage), Cell::count(stage.steps), Cell::bytes(stage.bytes),
+         Cell::time(stage.extent.start_ps), Cell::time(stage.extent.end_ps)});
   }
 }
 
@@ -87,6 +104,9 @@ std::vector<Fact> run_facts(const RunReport& report) {
       {"planner", report.planner == report.planner_asked
                       ? report.planner
                       : fmt::format("{}, which chose {}", report.planner_asked, report.planner)}};
+  if (report.as_one)
+    out.push_back({"as one job", fmt::format("{} by {}", duration_text(report.as_one->time_ps),
+                                             report.as_one->planner)});
   for (const std::string& assumed : report.assumed) out.push_back({"assumed", assumed});
   out.push_back({"proof", "every destination element, from index sets"});
   if (report.data && report.data->checked)
@@ -134,6 +154,7 @@ void add_run_panels(Page& page, const RunReport& report, Study& study,
   }
   draw_memory(page.add_panel("memory", "Memory", "Peak memory of each rank."),
               memory_of(study.plan(), report.bytes));
+  list_stages(page, report);
   list_steps(page, report);
 }
 

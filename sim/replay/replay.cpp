@@ -309,8 +309,18 @@ class Replay {
       row.start_ps = times[op].start_ps;
       row.end_ps = times[op].end_ps;
       row.bytes_received = received;
+      if (redistributes) row.stages = stages_of(op);
       (redistributes ? report_.requests : report_.others).push_back(std::move(row));
     }
+  }
+
+  std::vector<StageRow> stages_of(OpId op) const {
+    const Plan& plan = *plans_[to_index(op)];
+    if (plan.stages.empty()) return {};
+    auto [first, last] = std::equal_range(report_.timeline.spans.begin(),
+                                          report_.timeline.spans.end(), Span{op, 0, Rank{0}, 0, 0},
+                                          [](const Span& a, const Span& b) { return a.op < b.op; });
+    return stage_rows(plan, count_bytes(plan).received_per_step, {first, last});
   }
 
   void label_setups() {

@@ -59,9 +59,10 @@ struct ReplayRow {
   std::string_view transport;  // empty if the operation moves no bytes
   // First start and last end on any rank; none if nothing had to be done.
   std::optional<std::int64_t> start_ps, end_ps;
-  std::int64_t bytes_received = 0;  // from other ranks, summed over ranks
-  std::int64_t bound_ps = 0;        // of the operation alone
-  std::int64_t tensors = 1;         // of a job several
+  std::int64_t bytes_received = 0;    // from other ranks, summed over ranks
+  std::int64_t bound_ps = 0;          // of the operation alone
+  std::int64_t tensors = 1;           // of a job several
+  std::vector<StageRow> stages = {};  // of a job in stages
 };
 
 // Sets of redistributions (sim/trace/joined.h) that ran as one job each, or could.

@@ -88,6 +88,7 @@ RunReport report_on(Study& study) {
     report.steps[s].start_ps = extents[s].start_ps;
     report.steps[s].end_ps = extents[s].end_ps;
   }
+  report.stages = stage_rows(plan, report.bytes.received_per_step, timeline.spans);
   if (study.explanation()) add_reasons(*study.explanation(), report);
   report.padding_total = study.padding_total();
   report.transport = text(study.transport());

@@ -46,6 +46,7 @@ struct RunReport {
   std::string planner;                    // that made the steps
   std::string planner_asked;              // "auto" if it chose `planner`
   IndexVector<StepId, StepRow> steps;
+  std::vector<StageRow> stages;                        // of a job in stages
   std::vector<std::string> why;                        // reasons for the plan as a whole
   std::vector<Explanation::Alternative> alternatives;  // what `auto` compared, if requested
   PlanBytes bytes;                                     // by rank in the order of `ranks`
@@ -56,6 +57,12 @@ struct RunReport {
   std::int64_t time_ps = 0;        // by that transport
   std::int64_t ideal_time_ps = 0;  // with links alone
   Bound bound;
+  // Of several plans' tensors planned together, if that is faster.
+  struct AsOne {
+    std::string planner;
+    std::int64_t time_ps;
+  };
+  std::optional<AsOne> as_one;
   // The cost of the steps of PyTorch's own planner by PyTorch's model, summed over tensors, and
   // which planner that is; none across meshes.
   std::optional<double> torch_cost_us;

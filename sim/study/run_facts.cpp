@@ -136,4 +136,27 @@ IndexVector<std::int32_t, Extent> extents_of(const Timeline& timeline, std::size
   return out;
 }
 
+std::vector<StageRow> stage_rows(const Plan& plan, std::span<const std::int64_t> received_per_step,
+                                 std::span<const Span> spans) {
+  std::vector<StageRow> out;
+  for (const Stage& stage : plan.stages) {
+    const Request& first = plan.request(stage.tensors.front());
+    out.push_back(
+        {stage.tensors.size(), first.name().empty() ? first.text() : first.name(), stage.after});
+  }
+  if (out.empty()) return out;
+  IndexVector<StepId, std::int32_t> stage_of = stage_of_steps(plan);
+  for (std::size_t step = 0; step < plan.steps.size(); ++step) {
+    StageRow& row = out[to_index(stage_of[step])];
+    ++row.steps;
+    row.bytes += received_per_step[step];
+  }
+  for (const Span& span : spans) {
+    Extent& extent = out[to_index(stage_of[span.step])].extent;
+    extent.start_ps = std::min(extent.start_ps.value_or(span.start_ps), span.start_ps);
+    extent.end_ps = std::max(extent.end_ps.value_or(span.end_ps), span.end_ps);
+  }
+  return out;
+}
+
 }  // namespace reshard::sim

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,18 @@ struct Extent {
 };
 // By step; CheckFailure for a span of no step.
 IndexVector<std::int32_t, Extent> extents_of(const Timeline& timeline, std::size_t step_count);
+
+// A stage of a plan, and when it ran.
+struct StageRow {
+  std::size_t tensors = 0;
+  std::string first = {};  // its first tensor: the name, else the request
+  std::vector<std::int32_t> after = {};
+  std::int64_t steps = 0, bytes = 0;  // received from other ranks, padding included
+  Extent extent = {};
+};
+// `spans` of the plan's own operation, ascending. Empty if the plan has no stages.
+std::vector<StageRow> stage_rows(const Plan& plan, std::span<const std::int64_t> received_per_step,
+                                 std::span<const Span> spans);
 
 // The result of running a plan on real bytes in the store (sim/store/data_check.h).
 struct DataReport {

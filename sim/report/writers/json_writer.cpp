@@ -9,6 +9,7 @@
 #include "sim/report/sweep_report.h"
 #include "sim/report/validate_report.h"
 #include "sim/report/writers/job_writer.h"
+#include "sim/report/writers/stage_writer.h"
 
 namespace reshard::sim {
 
@@ -48,14 +49,17 @@ void add_request(const RunReport& report, Json& out) {
   if (!alone) out["tensors"] = list_json(report.tensors, tensor_json);
 }
 
-Json bound_json(const Bound& bound) {
-  return {{"cut_ps", bound.cut_ps},
-          {"volume_ps", bound.volume_ps},
-          {"price_ps", bound.price_ps},
-          {"holder_ps", bound.holder_ps},
-          {"latency_ps", bound.latency_ps},
-          {"time_ps", bound.time_ps()},
-          {"limited_by", text(bound.limited_by())}};
+Json bound_json(const RunReport& report) {
+  const Bound& bound = report.bound;
+  Json out = {{"cut_ps", bound.cut_ps},
+              {"volume_ps", bound.volume_ps},
+              {"price_ps", bound.price_ps},
+              {"holder_ps", bound.holder_ps},
+              {"latency_ps", bound.latency_ps}};
+  if (!report.stages.empty()) out["order_ps"] = bound.order_ps;
+  out["time_ps"] = bound.time_ps();
+  out["limited_by"] = text(bound.limited_by());
+  return out;
 }
 
 Json data_json(const DataReport& data) {
@@ -92,6 +96,10 @@ Json steps_json(const RunReport& report, bool reasons) {
     if (reasons) row["why"] = step.why;
     return row;
   });
+}
+
+void add_stages(const RunReport& report, Json& out) {
+  if (!report.stages.empty()) out["stages"] = stages_json(report.stages);
 }
 
 void add_bandwidths(const RunReport& report, std::int64_t time_ps, Json& out) {
@@ -133,8 +141,10 @@ void add_result(const RunReport& report, Json& out) {
   out["peak_bytes_max"] = report.bytes.peak_max;
   out["extra_bytes_max"] = report.needs.extra_bytes;
   out["needed_bytes_max"] = report.needs.bytes;
-  out["bound"] = bound_json(report.bound);
+  out["bound"] = bound_json(report);
   out["ratio_to_bound"] = decimal_json(ratio_e4(report.time_ps, report.bound.time_ps()));
+  if (report.as_one)
+    out["as_one"] = {{"plan_by", report.as_one->planner}, {"time_ps", report.as_one->time_ps}};
   out["proof"] = true;  // unproved plans are never reported
   add_bandwidths(report, report.time_ps, out);
   add_job(report, out);
@@ -229,6 +239,7 @@ Json summary_json(const SweepReport& report) {
 
 std::string simulate_json(const RunReport& report) {
   Json out = start(report, "reshard.simulate/1");
+  add_stages(report, out);
   out["steps"] = steps_json(report, false);
   add_result(report, out);
   if (report.data) out["data"] = data_json(*report.data);
@@ -239,6 +250,7 @@ std::string simulate_json(const RunReport& report) {
 
 std::string plan_json(const RunReport& report) {
   Json out = start(report, "reshard.plan/1");
+  add_stages(report, out);
   out["steps"] = steps_json(report, true);
   out["why"] = report.why;
   add_result(report, out);
@@ -268,6 +280,7 @@ std::string validate_json(const ValidateReport& report) {
                     {"hosts", report.hosts}};
   out["iterations"] = report.iterations;
   out["warm_up"] = report.warm_up;
+  add_stages(predicted, out);
   out["steps"] = measured_steps_json(report);
   out["predicted_ps"] = predicted.time_ps;
   out["measured_ps"] = spread_json(report.measured.total);
@@ -279,7 +292,7 @@ std::string validate_json(const ValidateReport& report) {
       or_null(bandwidths_of(predicted, predicted.time_ps).bus_bytes_per_s);
   out["measured_bytes_per_s"] = or_null(bandwidths_of(predicted, median_ps).bus_bytes_per_s);
   add_bandwidths(predicted, median_ps, out);
-  out["bound"] = bound_json(predicted.bound);
+  out["bound"] = bound_json(predicted);
   out["proof"] = true;  // unproved plans are never run
   add_job(predicted, out);
   out["values"] = value_facts_json(report);

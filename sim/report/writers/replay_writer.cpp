@@ -14,6 +14,7 @@
 #include "sim/report/writers/dispatch_writer.h"
 #include "sim/report/writers/job_writer.h"
 #include "sim/report/writers/replay_writer.h"
+#include "sim/report/writers/stage_writer.h"
 
 namespace reshard::sim {
 namespace {
@@ -90,8 +91,21 @@ Json rows_json(const std::vector<ReplayRow>& rows) {
              {"bytes_received", row.bytes_received},
              {"bound_ps", row.bound_ps}};
     if (row.tensors > 1) out["tensors"] = row.tensors;
+    if (!row.stages.empty()) out["stages"] = stages_json(row.stages);
     return out;
   });
+}
+
+// Of the first job that has some, unless all are asked for.
+std::string stage_tables(const ReplayReport& report, bool verbose, std::size_t width) {
+  std::string out;
+  for (const ReplayRow& row : report.requests) {
+    if (row.stages.empty()) continue;
+    out += fmt::format("\nstages of line {}{}", row.line,
+                       stage_table(row.stages, verbose, width).replace(0, 1, "\n"));
+    if (!verbose) break;
+  }
+  return out;
 }
 
 Json late_json(const ReplayReport& report) {
@@ -342,8 +356,8 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
   facts.add("digest", report.digest.hex());
   return head.text(width) + jobs_table(report, width) +
          (report.job ? kinds_table(report.job->kinds, verbose, width) : "") +
-         kinds_table(report.requests, width) + "\n" + facts.text(width) +
-         communicators_table(report, width) + delayed_table(report, width) +
+         kinds_table(report.requests, width) + stage_tables(report, verbose, width) + "\n" +
+         facts.text(width) + communicators_table(report, width) + delayed_table(report, width) +
          swaps_table(report, width) + link_table(report.links, report.time_ps, 1'000'000, width) +
          (report.dispatch ? dispatch_tables(*report.dispatch, verbose, width) : "") +
          (verbose ? path_tables(report, width) + rows_table(report, width) : "");

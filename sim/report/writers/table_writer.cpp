@@ -15,6 +15,7 @@
 #include "sim/report/time_tables.h"
 #include "sim/report/validate_report.h"
 #include "sim/report/writers/job_writer.h"
+#include "sim/report/writers/stage_writer.h"
 
 namespace reshard::sim {
 
@@ -154,13 +155,18 @@ void add_times(const RunReport& report, Facts& facts) {
   }
   add_transport(report.transport, report.time_ps, report.ideal_time_ps, facts);
   facts.add("bound",
-            fmt::format("{} (cut {}, volume {}, price {}, holder {}, latency {}; limited by {})",
+            fmt::format("{} (cut {}, volume {}, price {}, holder {}, latency {}{}; limited by {})",
                         duration_text(bound.time_ps()), duration_text(bound.cut_ps),
                         duration_text(bound.volume_ps), duration_text(bound.price_ps),
                         duration_text(bound.holder_ps), duration_text(bound.latency_ps),
+                        report.stages.empty() ? "" : ", order " + duration_text(bound.order_ps),
                         text(bound.limited_by())));
   facts.add("ratio to bound", ratio_of(report.time_ps, bound.time_ps()));
   add_limits(report, facts);
+  if (report.as_one)
+    facts.add("as one job",
+              fmt::format("{} by {} instead of {}", duration_text(report.as_one->time_ps),
+                          report.as_one->planner, duration_text(report.time_ps)));
   add_bandwidths(report, report.time_ps, facts);
 }
 
@@ -278,8 +284,8 @@ std::string simulate_table(const RunReport& report, bool verbose, std::size_t wi
   if (verbose) add_cache(report.cache, facts);
   add_phases(report.phases, facts);
   return head.text(width) + kinds_table(report, verbose, width) + "\n" +
-         step_table(report, verbose, width) + "\n" + facts.text(width) +
-         link_table(report.links, report.time_ps, 10'000, width) +
+         step_table(report, verbose, width) + stage_table(report.stages, verbose, width) + "\n" +
+         facts.text(width) + link_table(report.links, report.time_ps, 10'000, width) +
          (verbose ? path_tables(report, width) : "");
 }
 
@@ -304,7 +310,7 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose, std:
   if (verbose) add_cache(report.cache, facts);
   add_phases(report.phases, facts);
   return head.text(width) + kinds_table(report, verbose, width) + "\n" +
-         step_table(report, verbose, width) +
+         step_table(report, verbose, width) + stage_table(report.stages, verbose, width) +
          (explain ? reasons_table(report, verbose, width) : "") + "\n" + facts.text(width) +
          rank_table(report, width) + (explain || verbose ? path_tables(report, width) : "");
 }

@@ -104,6 +104,7 @@ void run_plan(const PlanOptions& options) {
 
   progress.stage("timing");
   sim::RunReport report = job.report_with_torch(wanted.record.path);
+  if (options.request.plan_files.size() > 1) job.add_as_one(report);
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
   OutputFiles written;
@@ -143,6 +144,7 @@ void run_simulate(const SimulateOptions& options) {
 
   progress.stage("timing");
   sim::RunReport report = job.report(wanted.record.path);
+  if (options.request.plan_files.size() > 1) job.add_as_one(report);
   if (options.data.how == "full") {
     progress.stage("moving and comparing bytes");
     report.data = job.moved(budget);

@@ -81,6 +81,16 @@ TEST_CASE("stages in turn: each line by hand, and the kinds of tensors of both")
   CHECK(report.job->full->fullest.name == "node0.gpu2.port.in");
 }
 
+TEST_CASE("a message's first byte waits for both of its ranks") {
+  // The bias has the port of rank 0 to itself, until rank 2 has done something else.
+  ReplayReport report =
+      replayed({R"({"op": "compute", "ranks": "2", "duration_ps": 5000000})", layer("0", 0, "")});
+  CHECK(report.time_ps == 10 * kUs);
+  REQUIRE(report.job);
+  CHECK(report.job->kinds[0].use == TensorUse{4000, 5 * kUs, 10 * kUs});
+  CHECK(report.job->kinds[1].use == TensorUse{1000, 0, 2 * kUs});
+}
+
 TEST_CASE("equal jobs share a plan and keep their own names") {
   ReplayReport report = replayed({layer("first", 0, ""), layer("second", 0, "")});
   CHECK(report.different_requests == 1);

@@ -73,7 +73,7 @@ constexpr std::size_t kMostShardings = 8;
 void draw_shardings(Page& page, const RunReport& report) {
   std::vector<const Request*> tensors;
   if (report.job)
-    for (const KindFacts& kind : report.job->facts.kinds) tensors.push_back(&kind.first);
+    for (const GroupFacts& kind : report.job->facts.kinds) tensors.push_back(&kind.first);
   else
     tensors.push_back(&report.tensors.front());
   std::size_t shown = std::min(kMostShardings, tensors.size());

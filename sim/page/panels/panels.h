@@ -71,7 +71,7 @@ struct TensorBar {
 // When each moves in a run of `end_ps`, and what it would need alone; of many only the first.
 void draw_tensor_bars(Node panel, const std::vector<TensorBar>& bars, std::int64_t end_ps);
 // The same for the kinds of tensors of a job, with a table of their figures.
-void draw_kinds(Node panel, const std::vector<KindFacts>& kinds, std::int64_t end_ps);
+void draw_kinds(Node panel, const std::vector<GroupFacts>& kinds, std::int64_t end_ps);
 
 // The measured and the predicted time of each step of a plan on a backend. If the prediction is for
 // another machine, times cannot be compared; then each step is drawn as a share of its total.

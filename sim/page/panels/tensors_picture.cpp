@@ -58,13 +58,13 @@ void draw_tensor_bars(Node panel, const std::vector<TensorBar>& bars, std::int64
         fmt::format("The first {} of {} are drawn.", shown, bars.size()));
 }
 
-void draw_kinds(Node panel, const std::vector<KindFacts>& kinds, std::int64_t end_ps) {
+void draw_kinds(Node panel, const std::vector<GroupFacts>& kinds, std::int64_t end_ps) {
   std::vector<TensorBar> bars;
-  auto count_of = [](const KindFacts& kind) {
+  auto count_of = [](const GroupFacts& kind) {
     return static_cast<std::int64_t>(kind.tensors.size());
   };
-  auto name_of = [](const KindFacts& kind) { return kind.name.empty() ? kind.text() : kind.name; };
-  for (const KindFacts& kind : kinds)
+  auto name_of = [](const GroupFacts& kind) { return kind.name.empty() ? kind.text : kind.name; };
+  for (const GroupFacts& kind : kinds)
     bars.push_back({kind.tensors.size() == 1
                         ? name_of(kind)
                         : fmt::format("{} x {}", kind.tensors.size(), name_of(kind)),
@@ -79,13 +79,13 @@ void draw_kinds(Node panel, const std::vector<KindFacts>& kinds, std::int64_t en
   HtmlTable layouts(add_folded(panel, "Layouts and ranks"), caption,
                     {"tensors", "request", "from ranks", "to ranks"});
   for (std::size_t i = 0; i < shown; ++i) {
-    const KindFacts& kind = kinds[i];
+    const GroupFacts& kind = kinds[i];
     figures.add_row({name_of(kind), Cell::count(count_of(kind)), Cell::bytes(kind.bytes),
                      Cell::bytes(kind.use.received_bytes), Cell::bytes(kind.least_received_bytes),
                      Cell::time(kind.use.first_ps), Cell::time(kind.use.last_ps),
                      Cell::time(kind.bound.time_ps()), text(kind.bound.limited_by())});
-    layouts.add_row({kind.name, kind.text(), ranks_text(kind.source_ranks),
-                     ranks_text(kind.destination_ranks)});
+    layouts.add_row(
+        {kind.name, kind.text, ranks_text(kind.source_ranks), ranks_text(kind.destination_ranks)});
   }
 }
 

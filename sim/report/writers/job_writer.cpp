@@ -12,7 +12,7 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::size_t kKindsShown = 8;
+constexpr std::size_t kGroupsShown = 8;
 constexpr std::int64_t kUtilisation = 10'000;  // as of the links of a plan
 
 std::vector<std::string> row_of(std::int64_t tensors, std::int64_t bytes, const TensorUse& use,
@@ -26,10 +26,10 @@ std::vector<std::string> row_of(std::int64_t tensors, std::int64_t bytes, const 
           alone == nullptr ? "-" : std::string(text(alone->limited_by()))};
 }
 
-Json kind_json(const KindFacts& kind) {
+Json kind_json(const GroupFacts& kind) {
   const Layout &from = kind.first.source(), &to = kind.first.destination();
   return {{"name", or_null(kind.name)},
-          {"text", kind.text()},
+          {"text", kind.text},
           {"shape", list_json(kind.first.shape(), [](std::int64_t extent) { return extent; })},
           {"dtype", text(kind.first.dtype())},
           {"mesh", shape_text(from.mesh())},
@@ -51,29 +51,31 @@ Json kind_json(const KindFacts& kind) {
 
 }  // namespace
 
-std::string kinds_table(std::span<const KindFacts> kinds, bool all, std::size_t width) {
-  if (kinds.empty()) return {};
+std::string groups_table(std::span<const GroupFacts> groups, std::string_view what, bool all,
+                         std::size_t width) {
+  if (groups.empty()) return {};
   Table table(
       {">count", ">bytes", ">received", ">first byte", ">last byte", ">bound, alone", "limit"});
-  std::size_t shown = all ? kinds.size() : std::min(kKindsShown, kinds.size());
-  for (const KindFacts& kind : kinds.first(shown)) {
-    table.add_row(
-        row_of(static_cast<std::int64_t>(kind.tensors.size()), kind.bytes, kind.use, &kind.bound));
-    if (!kind.name.empty()) table.add_note(kind.name);
-    table.add_note(kind.text());
+  std::size_t shown =
+      all || groups.size() <= kGroupsShown + 1 ? groups.size() : kGroupsShown;  // no sum of one
+  for (const GroupFacts& group : groups.first(shown)) {
+    table.add_row(row_of(static_cast<std::int64_t>(group.tensors.size()), group.bytes, group.use,
+                         &group.bound));
+    if (!group.name.empty()) table.add_note(group.name);
+    table.add_note(group.text);
   }
-  if (shown == kinds.size()) return fmt::format("\n{}", table.text(width));
+  if (shown == groups.size()) return fmt::format("\n{}", table.text(width));
   std::int64_t tensors = 0;
   Int128 bytes = 0;
   TensorUse use;
-  for (const KindFacts& kind : kinds.subspan(shown)) {
-    tensors += static_cast<std::int64_t>(kind.tensors.size());
-    bytes += kind.bytes;
-    use += kind.use;
+  for (const GroupFacts& group : groups.subspan(shown)) {
+    tensors += static_cast<std::int64_t>(group.tensors.size());
+    bytes += group.bytes;
+    use += group.use;
   }
   table.add_row(
       row_of(tensors, static_cast<std::int64_t>(std::min(bytes, Int128{kMaxBytes})), use, nullptr));
-  table.add_note(fmt::format("{} more kinds (-v shows every kind)", kinds.size() - shown));
+  table.add_note(fmt::format("{} more {}s (-v shows every {})", groups.size() - shown, what, what));
   return fmt::format("\n{}", table.text(width));
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "sim/report/json.h"
 #include "sim/report/table.h"
@@ -12,9 +13,10 @@
 
 namespace reshard::sim {
 
-// A row per kind of tensor, after a blank line; unless `all`, of many only the first, and the sum
-// of the others.
-std::string kinds_table(std::span<const KindFacts> kinds, bool all, std::size_t width);
+// A row per group of tensors, after a blank line; unless `all`, of many only the first, and the sum
+// of the others. `what` they are: "kind".
+std::string groups_table(std::span<const GroupFacts> groups, std::string_view what, bool all,
+                         std::size_t width);
 
 // "kinds" and "full_links".
 void add_job(const JobFacts& job, std::int64_t time_ps, Json& out);

@@ -35,7 +35,7 @@ namespace reshard::sim {
 // left out, and the metadata says so.
 inline constexpr std::size_t kMaxFlowsDrawn = 50'000;
 // With more changes of rates than this on all links, each link shows mean rates over several.
-inline constexpr std::size_t kMaxRatesDrawn = 125'000;
+inline constexpr std::size_t kMaxRatesDrawn = 150'000;
 // With more busy stretches than this on all ranks, those of a rank that are close are drawn as one.
 inline constexpr std::size_t kMaxStretchesDrawn = 100'000;
 

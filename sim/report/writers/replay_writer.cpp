@@ -355,7 +355,7 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
   add_phases(report.phases, facts);
   facts.add("digest", report.digest.hex());
   return head.text(width) + jobs_table(report, width) +
-         (report.job ? kinds_table(report.job->kinds, verbose, width) : "") +
+         (report.job ? groups_table(report.job->kinds, "kind", verbose, width) : "") +
          kinds_table(report.requests, width) + stage_tables(report, verbose, width) + "\n" +
          facts.text(width) + communicators_table(report, width) + delayed_table(report, width) +
          swaps_table(report, width) + link_table(report.links, report.time_ps, 1'000'000, width) +

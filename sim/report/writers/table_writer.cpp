@@ -139,7 +139,7 @@ void add_limits(const RunReport& report, Facts& facts) {
 }
 
 std::string kinds_table(const RunReport& report, bool verbose, std::size_t width) {
-  return report.job ? kinds_table(report.job->facts.kinds, verbose, width) : "";
+  return report.job ? groups_table(report.job->facts.kinds, "kind", verbose, width) : "";
 }
 
 void add_times(const RunReport& report, Facts& facts) {

@@ -45,9 +45,9 @@ class RankUnion {
   std::vector<Rank> ranks_;
 };
 
-KindFacts facts_of(const TensorGroup& group, std::span<const Request* const> tensors,
-                   std::span<const TensorUse> uses) {
-  KindFacts out(*tensors[group.tensors.front()]);
+GroupFacts facts_of(const TensorGroup& group, std::span<const Request* const> tensors,
+                    std::span<const TensorUse> uses) {
+  GroupFacts out(*tensors[group.tensors.front()]);
   out.name = group.name;
   out.tensors = group.tensors;
   RankUnion sources, destinations;
@@ -64,7 +64,7 @@ KindFacts facts_of(const TensorGroup& group, std::span<const Request* const> ten
   return out;
 }
 
-bool goes_before(const KindFacts& a, const KindFacts& b) {
+bool goes_before(const GroupFacts& a, const GroupFacts& b) {
   return std::tuple(-a.use.received_bytes, -a.bytes, a.tensors.front()) <
          std::tuple(-b.use.received_bytes, -b.bytes, b.tensors.front());
 }
@@ -77,12 +77,12 @@ std::string ranks_name_of(const std::vector<Rank>& ranks) {
 
 }  // namespace
 
-std::string KindFacts::text() const {
-  const Layout &from = first.source(), &to = first.destination();
-  std::string out = fmt::format("{}[{}] {} on {} -> {}", reshard::text(first.dtype()),
-                                reshard::text(first.shape()), from.placements_text(),
-                                shape_text(from.mesh()), to.placements_text());
-  return first.same_mesh() ? out : fmt::format("{} on {}", out, shape_text(to.mesh()));
+std::string kind_text(const Request& request) {
+  const Layout &from = request.source(), &to = request.destination();
+  std::string out =
+      fmt::format("{}[{}] {} on {} -> {}", text(request.dtype()), text(request.shape()),
+                  from.placements_text(), shape_text(from.mesh()), to.placements_text());
+  return request.same_mesh() ? out : fmt::format("{} on {}", out, shape_text(to.mesh()));
 }
 
 std::optional<FullLinks> full_links(const Timeline& timeline, const Topology& topology) {
@@ -109,28 +109,37 @@ std::optional<FullLinks> full_links(const Timeline& timeline, const Topology& to
   return out;
 }
 
-JobFacts job_facts(std::span<const Request* const> tensors, std::span<const TensorUse> uses,
-                   const Timeline& timeline, const CutSets& sets, RequestDemand* demand) {
+std::vector<GroupFacts> group_facts(std::span<const TensorGroup> groups,
+                                    std::span<const Request* const> tensors,
+                                    std::span<const TensorUse> uses, const CutSets& sets,
+                                    RequestDemand* demand) {
   RESHARD_CHECK(tensors.size() == uses.size(), "uses of other tensors");
-  JobFacts out;
+  std::vector<GroupFacts> out;
   std::optional<RequestDemand> sum;
-  for (const TensorGroup& group : tensor_kinds(tensors)) {
-    KindFacts& kind = out.kinds.emplace_back(facts_of(group, tensors, uses));
+  for (const TensorGroup& group : groups) {
+    GroupFacts& facts = out.emplace_back(facts_of(group, tensors, uses));
     std::vector<Request> requests;
     requests.reserve(group.tensors.size());
     for (std::size_t t : group.tensors) requests.push_back(*tensors[t]);
     RequestDemand own = demand_of(requests, sets);
-    kind.bound = bound_of(own, sets);
+    facts.bound = bound_of(own, sets);
     if (!own.receipts_bytes.empty())
-      kind.least_received_bytes = at_most_all(own.receipts_bytes.front());
+      facts.least_received_bytes = at_most_all(own.receipts_bytes.front());
     if (sum)
       add(*sum, own);
     else
       sum = std::move(own);
   }
   if (demand != nullptr && sum) *demand = *std::move(sum);
+  return out;
+}
+
+JobFacts job_facts(std::span<const Request* const> tensors, std::span<const TensorUse> uses,
+                   const Timeline& timeline, const CutSets& sets, RequestDemand* demand) {
+  JobFacts out{group_facts(tensor_kinds(tensors), tensors, uses, sets, demand),
+               full_links(timeline, sets.topology())};
+  for (GroupFacts& kind : out.kinds) kind.text = kind_text(kind.first);
   std::stable_sort(out.kinds.begin(), out.kinds.end(), goes_before);
-  out.full = full_links(timeline, sets.topology());
   return out;
 }
 

@@ -15,27 +15,36 @@
 #include "core/layout/stages.h"
 #include "core/topology/topology.h"
 #include "sim/study/run_facts.h"
+#include "sim/study/tensors/tensor_groups.h"
 #include "sim/study/tensors/tensor_use.h"
 
 namespace reshard::sim {
 
-// One kind of tensor (tensor_groups.h).
-struct KindFacts {
-  explicit KindFacts(const Request& of) : first(of) {}
+// Tensors of a job that are reported together, such as those of one kind.
+struct GroupFacts {
+  explicit GroupFacts(const Request& of) : first(of) {}
 
-  std::string name;                  // "model.layers.*.mlp.up_proj"; empty: they have no names
-  Request first;                     // that of its first tensor
-  std::vector<std::size_t> tensors;  // indices in the job, ascending
+  std::string name;                                   // TensorGroup::name
+  std::string text;                                   // of a kind kind_text(first)
+  Request first;                                      // that of its first tensor
+  std::vector<std::size_t> tensors;                   // indices in the job, ascending
   std::vector<Rank> source_ranks, destination_ranks;  // of all its tensors, ascending
   std::int64_t bytes = 0;                             // of the tensors, each counted once
   TensorUse use;
   // For its tensors alone, within the ranks of the whole job.
   Bound bound;
   std::int64_t least_received_bytes = 0;  // that ranks must receive, whatever the plan
-
-  // "bf16[384,4096,7168] S(0) on ep=32 -> RS(0) on replica=4,tp=32", without ranks.
-  std::string text() const;
 };
+
+// "bf16[384,4096,7168] S(0) on ep=32 -> RS(0) on replica=4,tp=32", without ranks.
+std::string kind_text(const Request& request);
+
+// Of each group. `uses` by tensor; `sets` of all ranks of the tensors. `demand`, unless null, is
+// set to the sum of the groups' demands on the sets.
+std::vector<GroupFacts> group_facts(std::span<const TensorGroup> groups,
+                                    std::span<const Request* const> tensors,
+                                    std::span<const TensorUse> uses, const CutSets& sets,
+                                    RequestDemand* demand = nullptr);
 
 // The fullest link, and how many are like it.
 struct FullLinks {
@@ -48,12 +57,11 @@ struct FullLinks {
 std::optional<FullLinks> full_links(const Timeline& timeline, const Topology& topology);
 
 struct JobFacts {
-  std::vector<KindFacts> kinds;  // most received bytes first, then most bytes, then by tensor
+  std::vector<GroupFacts> kinds;  // most received bytes first, then most bytes, then by tensor
   std::optional<FullLinks> full;
 };
 
-// `uses` by tensor; `sets` of all ranks of the tensors. `demand`, unless null, is set to the sum of
-// the kinds' demands on the sets.
+// As group_facts(); `timeline` of the run.
 JobFacts job_facts(std::span<const Request* const> tensors, std::span<const TensorUse> uses,
                    const Timeline& timeline, const CutSets& sets, RequestDemand* demand = nullptr);
 

@@ -69,7 +69,7 @@ TEST_CASE("stages in turn: each line by hand, and the kinds of tensors of both")
 
   REQUIRE(report.job);
   REQUIRE(report.job->kinds.size() == 2);
-  const KindFacts &weights = report.job->kinds[0], &biases = report.job->kinds[1];
+  const GroupFacts &weights = report.job->kinds[0], &biases = report.job->kinds[1];
   CHECK(weights.name == "layers.*.w");
   CHECK(weights.tensors == std::vector<std::size_t>{0, 2});
   CHECK(weights.use == TensorUse{8000, 0, 12 * kUs});
@@ -79,6 +79,16 @@ TEST_CASE("stages in turn: each line by hand, and the kinds of tensors of both")
   CHECK(biases.bound.time_ps() == 3 * kUs);
   REQUIRE(report.job->full);
   CHECK(report.job->full->fullest.name == "node0.gpu2.port.in");
+}
+
+TEST_CASE("a message's first byte waits for both of its ranks") {
+  // The bias has the port of rank 0 to itself, until rank 2 has done something else.
+  ReplayReport report =
+      replayed({R"({"op": "compute", "ranks": "2", "duration_ps": 5000000})", layer("0", 0, "")});
+  CHECK(report.time_ps == 10 * kUs);
+  REQUIRE(report.job);
+  CHECK(report.job->kinds[0].use == TensorUse{4000, 5 * kUs, 10 * kUs});
+  CHECK(report.job->kinds[1].use == TensorUse{1000, 0, 2 * kUs});
 }
 
 TEST_CASE("equal jobs share a plan and keep their own names") {
@@ -115,11 +125,11 @@ TEST_CASE("shipped jobs of hundreds of tensors: at most 80 columns, pages below 
     CHECK(json.size() < 200'000);
     for (const std::string& text :
          {replay_table(report, true), json, replay_page(report, topology)})
-      for (const KindFacts& kind : report.job->kinds)
+      for (const GroupFacts& kind : report.job->kinds)
         CHECK(text.find(kind.name) != std::string::npos);
     CHECK(replay_page(report, topology).size() < 2'000'000);
     std::int64_t received = 0;
-    for (const KindFacts& kind : report.job->kinds) received += kind.use.received_bytes;
+    for (const GroupFacts& kind : report.job->kinds) received += kind.use.received_bytes;
     CHECK(received == report.bytes_received_total);
   }
 }

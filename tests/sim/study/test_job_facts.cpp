@@ -112,9 +112,9 @@ TEST_CASE("a job by hand: bytes, first and last bytes, and what each kind needs 
   JobFacts facts = facts_of(*study, &demand);
 
   REQUIRE(facts.kinds.size() == 2);
-  const KindFacts &weights = facts.kinds[0], &bias = facts.kinds[1];
+  const GroupFacts &weights = facts.kinds[0], &bias = facts.kinds[1];
   CHECK(weights.name == "layers.*.w");
-  CHECK(weights.text() == "f32[1000] R on 1 -> R on 1");
+  CHECK(weights.text == "f32[1000] R on 1 -> R on 1");
   CHECK(weights.tensors == std::vector<std::size_t>{0, 2});
   CHECK(weights.source_ranks == std::vector{Rank{0}});
   CHECK(weights.destination_ranks == std::vector{Rank{1}, Rank{2}});
@@ -176,7 +176,7 @@ TEST_CASE("drawn jobs: kinds receive what the plan does, while it runs, and need
     CAPTURE(seed, planner, text_of(job));
     JobFacts facts = facts_of(*study);
     std::int64_t received = 0, tensors = 0;
-    for (const KindFacts& kind : facts.kinds) {
+    for (const GroupFacts& kind : facts.kinds) {
       received += kind.use.received_bytes;
       tensors += std::ssize(kind.tensors);
       CHECK(kind.use.received_bytes >= kind.least_received_bytes);

@@ -54,6 +54,7 @@ void add(RequestDemand& sum, const RequestDemand& more) {
   for (std::size_t l = 0; l < sum.prices.size(); ++l) add(sum.prices[l], more.prices[l]);
   sum.holder_ps = std::max(sum.holder_ps, more.holder_ps);
   sum.entry_ps = std::max(sum.entry_ps, more.entry_ps);
+  sum.joint_ps = std::max(sum.joint_ps, more.joint_ps);
   sum.owner_latency_ps = std::max(sum.owner_latency_ps, more.owner_latency_ps);
 }
 
@@ -102,8 +103,8 @@ std::int64_t cut_bound_ps(const std::vector<Int128>& in_bytes, const CutSets& se
 
 Bound bound_of(const RequestDemand& demand, const CutSets& sets) {
   return {std::max(cut_bound_ps(demand.in_bytes, sets), demand.entry_ps),
-          volume_bound_ps(demand, sets), price_bound_ps(demand, sets), demand.holder_ps,
-          latency_bound_ps(demand, sets)};
+          volume_bound_ps(demand, sets), std::max(price_bound_ps(demand, sets), demand.joint_ps),
+          demand.holder_ps, latency_bound_ps(demand, sets)};
 }
 
 Bound bound_of(const Request& request, const Topology& topology, Switches use) {

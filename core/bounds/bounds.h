@@ -28,7 +28,9 @@
 //            unless only links are used; for ranks and groups of ranks: NVLink's or the network's,
 //            for nodes: the network's), one receipt is enough for each rank that needs the element
 //            and does not hold all addends
-//   price    receipts inside a set and between sets of a level at two prices: price.h
+//   price    receipts inside a set and between sets of a level at two prices: price.h. Of several
+//            requests, also what several sets must receive, at prices of single resources:
+//            joint/joint.h
 //   holder   what only some ranks of a node hold must leave them or come from elsewhere: holder.h
 //   latency  the greatest, over ranks that must receive, of the least route latency into the rank;
 //            and, over elements, of the least latency from an owner to a rank that lacks it:
@@ -117,6 +119,7 @@ struct RequestDemand {
   std::vector<PriceDemand> prices;     // per level of CutSets; empty: no price bound
   std::int64_t holder_ps = 0;          // the holder bound
   std::int64_t entry_ps = 0;           // the entry bound, part of the cut's
+  std::int64_t joint_ps = 0;           // the joint bound, part of the price's
   std::int64_t owner_latency_ps = 0;   // part of the latency bound: from owners to ranks
 };
 

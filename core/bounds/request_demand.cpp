@@ -16,6 +16,7 @@
 #include "core/bounds/bounds.h"
 #include "core/bounds/entry.h"
 #include "core/bounds/holder.h"
+#include "core/bounds/joint/joint.h"
 #include "core/bounds/latency.h"
 #include "core/bounds/level.h"
 
@@ -83,9 +84,12 @@ void for_each_atom(const CountedRequest& of, const MemberLists& holders, const M
 // job.
 class RequestCount {
  public:
-  RequestCount(std::vector<CountedRequest> requests, const CutSets& sets)
+  // Also adds everything to `joint`, if there is one.
+  RequestCount(std::vector<CountedRequest> requests, const CutSets& sets,
+               JointCount* joint = nullptr)
       : requests_(std::move(requests)),
         sets_(sets),
+        joint_(joint),
         fold_count_(requests_.front().request->fold().fold_count),
         holders_(merged(true)),
         needers_(merged(false)),
@@ -97,6 +101,11 @@ class RequestCount {
     if (nodes_) far_.emplace(holders_, needers_, sets.levels()[*nodes_].member_of);
     for (Scopes& scopes : scopes_of(sets))
       held_.emplace_back(holders_, needers_, folds(), std::move(scopes));
+    if (joint_ == nullptr) return;
+    for (std::size_t i = 0; i < holders_.size(); ++i)
+      holder_masks_.push_back(JointCount::holders_of(holders_.list(i)));
+    for (std::size_t i = 0; i < needers_.size(); ++i)
+      needer_masks_.push_back(JointCount::needers_of(needers_.list(i)));
   }
 
   void run() {
@@ -154,6 +163,7 @@ class RequestCount {
       far_->add(holders, needers, bytes,
                 [&](std::int32_t node) { return levels_[*nodes_].complete(holders, node); });
     if (by_owner) latency_.add(holders, needers);
+    if (joint_ != nullptr) joint_->add(holder_masks_[holders], needer_masks_[needers], bytes);
   }
 
   LevelView view_of(const CutLevel& level) const {
@@ -204,6 +214,8 @@ class RequestCount {
 
   std::vector<CountedRequest> requests_;
   const CutSets& sets_;
+  JointCount* joint_;
+  std::vector<RankMask> holder_masks_, needer_masks_;  // by list, for joint_
   std::int64_t fold_count_;
   MemberLists holders_, needers_;
   OwnerLatency latency_;
@@ -213,8 +225,9 @@ class RequestCount {
   std::optional<FarCount> far_;       // if there are several nodes
 };
 
-RequestDemand counted(std::vector<CountedRequest> requests, const CutSets& sets) {
-  RequestCount count(std::move(requests), sets);
+RequestDemand counted(std::vector<CountedRequest> requests, const CutSets& sets,
+                      JointCount* joint = nullptr) {
+  RequestCount count(std::move(requests), sets, joint);
   count.run();
   return count.demand();
 }
@@ -239,9 +252,12 @@ RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets) 
     if (first) list.push_back({&request, 0});
     ++list[at->second.second].times;
   }
+  // Of one request alone the other bounds are near the optimum, and take less time.
+  bool is_joint = known.size() > 1 && sets.ranks().size() <= JointCount::kMostRanks;
+  JointCount joint;
   std::optional<RequestDemand> sum;
   for (const std::vector<CountedRequest>& group : groups) {
-    RequestDemand demand = counted(group, sets);
+    RequestDemand demand = counted(group, sets, is_joint ? &joint : nullptr);
     // These bounds are not always greater for more requests, and each one's own holds, too.
     if (group.size() > 1)
       for (const CountedRequest& of : group) {
@@ -254,6 +270,7 @@ RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets) 
     else
       sum = std::move(demand);
   }
+  if (is_joint) sum->joint_ps = joint.bound_ps(sets.topology(), sets.ranks(), sets.reducing());
   return *std::move(sum);
 }
 

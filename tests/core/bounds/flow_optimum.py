@@ -3,7 +3,11 @@
 """The least time of redistributions on two nodes, by a linear program that knows nothing of ours.
 
     pip install scipy
-    python3 tests/core/bounds/flow_optimum.py > tests/core/bounds/data/flow_optimum.txt
+    cd tests/core/bounds
+    python3 flow_optimum.py pair across partial > data/flow_optimum.txt
+    python3 flow_optimum.py job > data/flow_jobs.txt
+
+Several tensors are one program: what of them has the same owners and needers is one commodity.
 
 Steady state, fractional: elements with the same owners and needers are one commodity, every needer
 draws one unit of flow from the owners, relays may copy (an edge carries as much as the greatest of
@@ -19,62 +23,70 @@ commodity per orbit is solved, its loads are spread over the orbits of the ports
 
 import argparse
 import itertools
+import math
 import multiprocessing
+import random
+import typing
 
-SHAPE = (32, 8192, 4096)
-TENSOR_BYTES = 4 * SHAPE[0] * SHAPE[1] * SHAPE[2]
 RANKS, NODE = 16, 8
 NVLINK, NIC = 450e9, 50e9
-BLOCKS = 16  # of a dim: as many pieces as any layout here cuts
+BYTES = {"u8": 1, "bf16": 2, "f32": 4, "f64": 8}
 
 
-def coordinates(mesh):
-    return list(itertools.product(*(range(n) for n in mesh)))
+class Side(typing.NamedTuple):
+    mesh: tuple  # extent per axis
+    ranks: tuple  # row-major
+    placements: tuple  # per axis: "R", "P" or "S" and the dim
 
 
-def held(mesh, placements, coordinate):
-    """Per dim the interval of blocks that the rank at `coordinate` holds."""
-    spans = [(0, BLOCKS)] * len(SHAPE)
-    for size, placement, at in zip(mesh, placements, coordinate):
+class Tensor(typing.NamedTuple):
+    shape: tuple
+    dtype: str
+    source: Side
+    target: Side
+
+
+def held(shape, side, coordinate):
+    """Per dim the interval that the rank at `coordinate` holds: pieces as large as the first."""
+    spans = [(0, extent) for extent in shape]
+    for size, placement, at in zip(side.mesh, side.placements, coordinate):
         if placement[0] != "S":
             continue
         dim = int(placement[1])
         lo, hi = spans[dim]
-        part = (hi - lo) // size
-        spans[dim] = (lo + at * part, lo + (at + 1) * part)
+        piece = -((lo - hi) // size)
+        spans[dim] = (min(hi, lo + at * piece), min(hi, lo + (at + 1) * piece))
     return spans
 
 
-def commodities(request):
-    """{(owners per addend, needers): bytes}, ranks as bits."""
-    mesh, ranks, source, to_mesh, to_ranks, target = request
-    cuts = [{0, BLOCKS} for _ in SHAPE]
-    sides = []
-    for shape, numbers, placements in ((mesh, ranks, source), (to_mesh, to_ranks, target)):
-        side = []
-        for rank, at in zip(numbers, coordinates(shape)):
-            spans = held(shape, placements, at)
-            addend = tuple(i for i, p in zip(at, placements) if p == "P")
-            side.append((rank, addend, spans))
-            for dim, (lo, hi) in enumerate(spans):
-                cuts[dim] |= {lo, hi}
-        sides.append(side)
+def commodities(job):
+    """{(owners per addend, needers): bytes} of all tensors, ranks as bits."""
     found = {}
-    pieces = [list(itertools.pairwise(sorted(cut))) for cut in cuts]
-    for block in itertools.product(*pieces):
-        inside = lambda spans: all(a <= lo and hi <= b for (lo, hi), (a, b) in zip(block, spans))
-        owners = {}
-        for rank, addend, spans in sides[0]:
-            if inside(spans):
-                owners[addend] = owners.get(addend, 0) | 1 << rank
-        needers = sum(1 << rank for rank, _, spans in sides[1] if inside(spans))
-        size = TENSOR_BYTES
-        for lo, hi in block:
-            size = size * (hi - lo) // BLOCKS
-        key = (tuple(sorted(owners.values())), needers)
-        found[key] = found.get(key, 0) + size
-    if len(next(iter(found))[0]) == 1:
-        return {key: size for key, size in found.items() if key[1] & ~key[0][0]}
+    for tensor in job:
+        cuts = [{0, extent} for extent in tensor.shape]
+        sides = []
+        for side in (tensor.source, tensor.target):
+            shards = []
+            for rank, at in zip(side.ranks, itertools.product(*map(range, side.mesh))):
+                spans = held(tensor.shape, side, at)
+                addend = tuple(i for i, p in zip(at, side.placements) if p == "P")
+                shards.append((rank, addend, spans))
+                for cut, span in zip(cuts, spans):
+                    cut.update(span)
+            sides.append(shards)
+        for block in itertools.product(*(itertools.pairwise(sorted(cut)) for cut in cuts)):
+            inside = lambda spans: all(a <= lo and hi <= b
+                                       for (lo, hi), (a, b) in zip(block, spans))
+            owners = {}
+            for rank, addend, spans in sides[0]:
+                if inside(spans):
+                    owners[addend] = owners.get(addend, 0) | 1 << rank
+            needers = sum(1 << rank for rank, _, spans in sides[1] if inside(spans))
+            key = (tuple(sorted(owners.values())), needers)
+            if len(owners) == 1 and not needers & ~key[0][0]:
+                continue
+            size = BYTES[tensor.dtype] * math.prod(hi - lo for lo, hi in block)
+            found[key] = found.get(key, 0) + size
     return found
 
 
@@ -157,21 +169,22 @@ class Program:
         return answer.fun
 
 
-def optimum_s(request):
+def optimum_s(job):
     """Seconds; 0 where nothing moves."""
-    found = commodities(request)
+    found = commodities(job)
     if not found:
         return 0.0
-    job = sorted({*request[1], *request[4]})
+    ranks = sorted({r for tensor in job for side in (tensor.source, tensor.target)
+                    for r in side.ranks})
     group = [g for g in range(RANKS)
-             if all(r ^ g in job for r in job)
+             if all(r ^ g in ranks for r in ranks)
              and all(found.get(moved(key, g)) == size for key, size in found.items())]
     least = [min(r ^ g for g in group) for r in range(RANKS)]
     port_of = [(r,) for r in least]
     orbit_sizes = {r: least.count(r) for r in set(least)}
-    program = Program(job)
+    program = Program(ranks)
     done = set()
-    scale = TENSOR_BYTES / RANKS
+    scale = sum(found.values()) / RANKS
     for key in sorted(found):
         if key in done:
             continue
@@ -185,7 +198,7 @@ def optimum_s(request):
             continue
         # Roots that a translation of this very commodity maps to one another are alike.
         still = [g for g in group if moved(key, g) == key]
-        roots = [r for r in job if r == min(r ^ g for g in still)]
+        roots = [r for r in ranks if r == min(r ^ g for g in still)]
         share = program.variable_per([("share", r) for r in roots])
         program.equal_rows.append({x: 1 for x in share.values()})
         program.equal.append(1)
@@ -221,8 +234,12 @@ def folding(program, sources, root, amount):
     return load
 
 
-MESHES = [(2, 8), (4, 4), (8, 2)]
-ALL = list(range(RANKS))
+SHAPE, MESHES, ALL = (32, 8192, 4096), [(2, 8), (4, 4), (8, 2)], tuple(range(RANKS))
+
+
+def alone(mesh, ranks, source, to_mesh, to_ranks, target):
+    return [Tensor(SHAPE, "f32", Side(mesh, tuple(ranks), source),
+                   Side(to_mesh, tuple(to_ranks), target))]
 
 
 def pairs():
@@ -230,14 +247,14 @@ def pairs():
     lists = list(itertools.product(words, repeat=2))
     for mesh in MESHES:
         for source, target in itertools.product(lists, repeat=2):
-            yield "pair", (mesh, ALL, source, mesh, ALL, target)
+            yield alone(mesh, ALL, source, mesh, ALL, target)
 
 
 def partial_sources():
     sources = [("P", "R"), ("R", "P"), ("P", "P"), ("P", "S0"), ("S0", "P"), ("S1", "P")]
     targets = [("R", "R"), ("S0", "R"), ("R", "S0"), ("S0", "S0"), ("S0", "S1")]
     for source, target in itertools.product(sources, targets):
-        yield "partial", ((2, 8), ALL, source, (2, 8), ALL, target)
+        yield alone((2, 8), ALL, source, (2, 8), ALL, target)
 
 
 def across_meshes():
@@ -247,44 +264,86 @@ def across_meshes():
               ((2,), range(14, 16)), ((6,), range(2, 8))]
     words = ["R", "S1", "S0"]
     for (mesh, ranks), (to_mesh, to_ranks) in itertools.product(halves, others):
-        if to_mesh == (6,):
-            words_to = ["R"]
-        else:
-            words_to = words
+        words_to = ["R"] if to_mesh == (6,) else words
         for first, last in itertools.product(words, words_to):
             source = (first,) + ("S2",) * (len(mesh) - 1)
             target = (last,) + ("R",) * (len(to_mesh) - 1)
-            yield "across", (mesh, list(ranks), source, to_mesh, list(to_ranks), target)
+            yield alone(mesh, ranks, source, to_mesh, to_ranks, target)
 
 
-def text_of(request):
-    mesh, ranks, source, to_mesh, to_ranks, target = request
-    side = lambda m, r, p: " ".join(["x".join(map(str, m)), ",".join(map(str, r)),
-                                     ",".join(f"S({w[1]})" if w[0] == "S" else w for w in p)])
-    return side(mesh, ranks, source) + " " + side(to_mesh, to_ranks, target)
+def drawn_side(rng, ranks, dims):
+    """A mesh of all ranks, of those of one node, or of any of them in any order."""
+    some = rng.choice([ranks] * 3 + [[r for r in ranks if r // NODE == node] for node in (0, 1)])
+    if len(ranks) < RANKS and rng.random() < 0.4:
+        some = rng.sample(some, rng.randint(1, len(some)))
+    meshes = [(len(some),)]
+    meshes += [(n, len(some) // n) for n in range(2, len(some)) if len(some) % n == 0]
+    return placed(rng, rng.choice(meshes), tuple(some), dims)
+
+
+def placed(rng, mesh, ranks, dims):
+    words = ["R"] + [f"S{dim}" for dim in range(dims)]
+    return Side(mesh, ranks, tuple(rng.choice(words) for _ in mesh))
+
+
+# Of all tensors about as many elements, so that none decides alone.
+EVEN = [(1 << 22,), (2048, 2048), (512, 8192), (64, 256, 256)]
+UNEVEN = [(1 << 22,), (4_000_003,), (2048, 2048), (1999, 2053), (200, 131, 150)]
+NODES = [(4, 4), (3, 3), (2, 2), (2, 4), (4, 1), (5, 3), (2, 3), (3, 5), (6, 2)]
+
+
+def drawn_jobs(count=200):
+    """Of some ranks, differently many on the nodes, in any order, cut unevenly; each fourth job on
+    full nodes and even, for symmetry keeps such a program small."""
+    rng = random.Random(35)
+    made = 0
+    while made < count:
+        full = made % 4 == 3
+        here, there = (NODE, NODE) if full else rng.choice(NODES)
+        ranks = [*range(here), *range(NODE, NODE + there)]
+        job = []
+        for _ in range(rng.randint(2, 4)):
+            shape = rng.choice(EVEN if full else UNEVEN)
+            source, target = (drawn_side(rng, ranks, len(shape)) for _ in range(2))
+            if rng.random() < 0.3:
+                target = placed(rng, source.mesh, source.ranks, len(shape))
+            job.append(Tensor(shape, rng.choice(["u8", "bf16", "bf16", "f32"]), source, target))
+        if 0 < len(commodities(job)) <= (200 if full else 100):
+            made += 1
+            yield job
+
+
+def text_of(side):
+    return " ".join(["x".join(map(str, side.mesh)), ",".join(map(str, side.ranks)),
+                     ",".join(f"S({w[1]})" if w[0] == "S" else w for w in side.placements)])
 
 
 def line_of(item):
-    kind, request = item
-    ps = optimum_s(request) * 1e12
-    return f"{kind} {text_of(request)} {ps:.1f}" if ps > 0 else ""
+    kind, job = item
+    ps = optimum_s(job) * 1e12
+    if ps == 0:
+        return ""
+    tensors = [f"{text_of(tensor.source)} {text_of(tensor.target)}" for tensor in job]
+    if kind == "job":
+        tensors = [f"{','.join(map(str, tensor.shape))} {tensor.dtype} {text}"
+                   for tensor, text in zip(job, tensors)]
+    return f"{kind} {' '.join(tensors)} {ps:.1f}"
 
 
+KINDS = {"pair": pairs, "partial": partial_sources, "across": across_meshes, "job": drawn_jobs}
 HEADER = """\
 # Written by tests/core/bounds/flow_optimum.py; do not edit.
 # The least time of a fractional steady state on two nodes of 8 GPUs, 450 GB/s NVLink and 50 GB/s
-# NIC each way per GPU, without latencies, f32[32,8192,4096]. Per line: pair, partial or across;
-# source mesh, ranks, placements; the destination's; picoseconds."""
+# NIC each way per GPU, without latencies. Per line: the kind; per tensor the source's mesh, ranks
+# and placements, and the destination's; picoseconds. Tensors of jobs begin with their shape and
+# type, others are f32[32,8192,4096]."""
 
 
 def main():
-    kinds = ["pair", "partial", "across"]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kinds", nargs="*", metavar="|".join(kinds), help="(default: all)")
-    chosen = parser.parse_args().kinds or kinds
-    items = [i for make in (pairs, across_meshes, partial_sources) for i in make()
-             if i[0] in chosen]
+    parser.add_argument("kinds", nargs="+", choices=KINDS, metavar="|".join(KINDS))
     print(HEADER)
+    items = [(kind, job) for kind in parser.parse_args().kinds for job in KINDS[kind]()]
     with multiprocessing.Pool(2) as pool:
         for line in pool.imap(line_of, items):
             if line:

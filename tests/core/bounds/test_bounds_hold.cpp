@@ -169,6 +169,7 @@ TEST_CASE("no joined plans are faster than the bound of their requests together"
     CAPTURE(seed, topology.name(), requests_text(joined));
     Bound bound = bound_of(requests, topology, Switches::Forward);
     REQUIRE(sim::time_of(joined, topology) >= bound.time_ps());
+    REQUIRE(bound_of(requests, topology, Switches::Reduce).time_ps() <= bound.time_ps());
     CutSets sets(topology, {joined.ranks.begin(), joined.ranks.end()}, Switches::Forward);
     std::int64_t greatest = 0;
     std::vector<RequestDemand> demands;

@@ -64,7 +64,7 @@ std::string_view text(LimitedBy limit);
 // Times beyond int64 are capped at its maximum. 0 if a bound does not apply.
 struct Bound {
   std::int64_t cut_ps = 0, volume_ps = 0, price_ps = 0, holder_ps = 0, latency_ps = 0;
-  std::int64_t order_ps = 0;  // of a job in stages: by_stage.h
+  std::int64_t order_ps = 0;  // of a job in stages: order_bound.h
   std::int64_t time_ps() const;
   LimitedBy limited_by() const;  // the greatest; of equal ones the first above; None at 0
 };

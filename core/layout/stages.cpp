@@ -142,14 +142,15 @@ std::vector<std::int32_t> direct(const Group& group, const std::vector<Bits>& be
 
 }  // namespace
 
-Stages stages_of(const TensorOrder& order) {
-  if (std::all_of(order.begin(), order.end(), [](const auto& after) { return after.empty(); }))
+namespace {
+
+Stages stages_of_groups(const Groups& given) {
+  if (std::all_of(given.begin(), given.end(), [](const Group& each) { return each.after.empty(); }))
     return {};
-  Groups tensors = single(order);
   using Names = std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>;
   std::vector<Names> names;
-  for (const Group& tensor : tensors) names.emplace_back(tensor.after, tensor.before);
-  Groups groups = merged(tensors, names);
+  for (const Group& group : given) names.emplace_back(group.after, group.before);
+  Groups groups = merged(given, names);
   if (groups.size() > kMaxStages)
     throw InputError(
         fmt::format("after: expected tensors in at most {} stages, found {}; tensors that come "
@@ -171,15 +172,33 @@ Stages stages_of(const TensorOrder& order) {
   return out;
 }
 
-TensorOrder order_of(const Stages& stages, std::size_t tensors) {
-  TensorOrder out(tensors);
-  for (const Stage& stage : stages)
-    for (TensorId tensor : stage.tensors)
-      for (std::int32_t before : stage.after) {
-        const std::vector<TensorId>& of = stages[to_index(before)].tensors;
-        out[tensor].insert(out[tensor].end(), of.begin(), of.end());
-      }
-  return out;
+}  // namespace
+
+Stages stages_of(const TensorOrder& order) { return stages_of_groups(single(order)); }
+
+Stages stages_of(const Stages& groups) {
+  Groups out;
+  for (const Stage& group : groups) {
+    out.push_back({group.tensors, group.after, {}});
+    sort_once(out.back().tensors);
+    sort_once(out.back().after);
+  }
+  add_before(out);
+  return stages_of_groups(out);
+}
+
+void add_groups(Stages& to, const Stages& groups, std::size_t tensors, std::size_t first) {
+  auto base = static_cast<std::int32_t>(to.size());
+  if (groups.empty()) {
+    Stage& all = to.emplace_back();
+    for (std::size_t t = 0; t < tensors; ++t) all.tensors.push_back(id_of<TensorId>(first + t));
+    return;
+  }
+  for (Stage group : groups) {
+    for (TensorId& tensor : group.tensors) tensor = id_of<TensorId>(first + to_index(tensor));
+    for (std::int32_t& before : group.after) before += base;
+    to.push_back(std::move(group));
+  }
 }
 
 IndexVector<TensorId, std::int32_t> stage_of_tensors(const Stages& stages, std::size_t tensors) {

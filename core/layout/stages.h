@@ -37,8 +37,11 @@ inline constexpr std::size_t kMaxStages = 4096;
 // In an order in which each can follow those before it, otherwise by first tensors. The order must
 // have no cycle. Throws InputError above kMaxStages.
 Stages stages_of(const TensorOrder& order);
-// The order that stages stand for, of so many tensors.
-TensorOrder order_of(const Stages& stages, std::size_t tensors);
+// The same from groups of tensors, in any order, that all come after the tensors of other groups.
+Stages stages_of(const Stages& groups);
+// The groups of several jobs beside each other: `groups` of `tensors` tensors, numbered from
+// `first` on. A job without stages is one group.
+void add_groups(Stages& to, const Stages& groups, std::size_t tensors, std::size_t first);
 // By tensor: its stage, 0 if there are none.
 IndexVector<TensorId, std::int32_t> stage_of_tensors(const Stages& stages, std::size_t tensors);
 

@@ -124,14 +124,10 @@ Plan join(const std::vector<Plan>& plans) {
   RESHARD_CHECK(!plans.empty(), "a join of no plans");
   std::vector<Request> requests;
   std::vector<PlanOfTensors> parts;
-  TensorOrder order;
+  Stages groups;
   for (const Plan& plan : plans) {
     PlanOfTensors& part = parts.emplace_back(PlanOfTensors{&plan, {}});
-    auto first = static_cast<std::int32_t>(requests.size());
-    for (std::vector<TensorId>& after : order_of(plan.stages, plan.tensors.size())) {
-      for (TensorId& tensor : after) tensor = TensorId{first + static_cast<std::int32_t>(tensor)};
-      order.push_back(std::move(after));
-    }
+    add_groups(groups, plan.stages, plan.tensors.size(), requests.size());
     for (const Request& request : plan.tensors) {
       part.tensors.push_back(id_of<TensorId>(requests.size()));
       requests.push_back(request);
@@ -140,7 +136,7 @@ Plan join(const std::vector<Plan>& plans) {
   bool same = std::all_of(plans.begin(), plans.end(),
                           [&](const Plan& plan) { return plan.planner == plans[0].planner; });
   Plan out = join(std::move(requests), parts, same ? plans[0].planner : "joined");
-  out.stages = stages_of(order);
+  out.stages = stages_of(groups);
   return out;
 }
 

@@ -157,11 +157,8 @@ IndexVector<StepId, std::int32_t> stage_of_steps(const Plan& plan) {
   if (plan.stages.empty()) return out;
   IndexVector<TensorId, std::int32_t> of_tensor =
       stage_of_tensors(plan.stages, plan.tensors.size());
-  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    BufferId buffer =
-        std::visit([](const auto& body) { return body.any_buffer(); }, plan.steps[s].body);
-    out[s] = of_tensor[plan.buffer(buffer).tensor()];
-  }
+  for (std::size_t s = 0; s < plan.steps.size(); ++s)
+    out[s] = of_tensor[plan.buffer(any_buffer(plan.steps[s])).tensor()];
   return out;
 }
 

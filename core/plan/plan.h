@@ -385,10 +385,15 @@ void for_each_slot(const Step& step, Visit&& visit) {
   std::visit([&](const auto& body) { body.for_each_slot(visit); }, step.body);
 }
 
+// One of the buffers of a step that is not empty.
+inline BufferId any_buffer(const Step& step) {
+  return std::visit([](const auto& body) { return body.any_buffer(); }, step.body);
+}
+
 // Slots with a part in the step, ascending, each once.
 std::vector<Slot> slots_of(const Step& step);
 
-// The stage that a step belongs to, 0 if the plan has none. The step must not be empty.
+// The stage of every step, 0 if the plan has none. No step may be empty.
 IndexVector<StepId, std::int32_t> stage_of_steps(const Plan& plan);
 
 }  // namespace reshard

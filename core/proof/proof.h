@@ -7,8 +7,8 @@
 // where that value is zero. Checked on the way: everything read was written, by a step that the
 // reader is ordered after on its rank; nothing is written twice; boxes are inside their buffers;
 // peers, sizes, groups and shapes match; steps depend on earlier ones only; on every rank, steps of
-// a stage come after all steps of the stages before it. Both ends of a message
-// are parts of one step, so a plan that passes can be issued in listed order without deadlock.
+// a stage come after all steps of the stages before it. Both ends of a message are parts of one
+// step, so a plan that passes can be issued in listed order without deadlock.
 // Cost: linear in messages and boxes, except for sorting.
 #pragma once
 

@@ -43,8 +43,8 @@ class Job {
   RunReport report(bool with_path) const;
   // The same with PyTorch's estimate and its known defects.
   RunReport report_with_torch(bool with_path) const;
-  // Adds to the report how long the plan's tensors take if the studies' planner plans them together,
-  // where that is faster.
+  // Adds to the report how long the plan's tensors take if the studies' planner plans them
+  // together, where that is faster.
   void add_as_one(RunReport& report);
   // Moves the bytes, within the budget, and compares them. A plan from elsewhere cannot be made
   // again for a smaller tensor: it is moved at full size or not at all.

@@ -13,7 +13,7 @@
 #include "core/base/errors.h"
 #include "sim/dispatch/values/values.h"
 #include "sim/job/job.h"
-#include "sim/trace/joined.h"
+#include "sim/trace/jobs/joined.h"
 
 namespace reshard::sim {
 
@@ -81,7 +81,11 @@ class TraceJob {
     if (sets.empty()) return std::nullopt;
     std::optional<Together> best;
     auto offer = [&](const std::vector<JoinedSet>& some) {
-      std::int64_t time_ps = time_of(joined(trace_, some), studies_);
+      std::int64_t time_ps = std::numeric_limits<std::int64_t>::max();
+      try {
+        time_ps = time_of(joined(trace_, some), studies_);
+      } catch (const InputError&) {  // too many stages
+      }
       if (time_ps >= (best ? best->time_ps : now_ps)) return;
       best = together_of(some);
       best->time_ps = time_ps;

@@ -20,7 +20,7 @@ struct TraceJobOptions {
   // values of calls are computed, too.
   DispatchOptions dispatch;
   ReplayOptions replay;
-  // Every set of redistributions that can be moved together (sim/trace/joined.h) is one job.
+  // Every set of redistributions that can be moved together (sim/trace/jobs/joined.h) is one job.
   // Without it, the report says where that would be faster, for traces without calls, of no more
   // operations than others are reordered, and sets of no more shards than kMostShardsTried (job.h).
   bool joined = false;

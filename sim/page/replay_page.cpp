@@ -69,7 +69,7 @@ std::vector<Fact> facts_of(const ReplayReport& report) {
     add_if_any("fullest links", full_links_text(*report.job->full, report.time_ps));
   add_if_any("faults", faults_text(report));
   add_if_any("late", late_text(report));
-  add_if_any(report.together && report.together->joined ? "joined" : "could be joined",
+  add_if_any(report.together && report.together->joined ? "joined" : "could be one",
              together_text(report));
   add_if_any("warning", warning_text(report));
   return out;

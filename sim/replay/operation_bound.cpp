@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/errors.h"
-#include "core/bounds/by_stage.h"
+#include "core/bounds/order_bound.h"
 #include "sim/network/order.h"
 
 namespace reshard::sim {

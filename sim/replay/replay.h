@@ -65,11 +65,11 @@ struct ReplayRow {
   std::vector<StageRow> stages = {};  // of a job in stages
 };
 
-// Sets of redistributions (sim/trace/joined.h) that ran as one job each, or could.
+// Sets of redistributions (sim/trace/jobs/joined.h) that ran as one job each, or could.
 struct Together {
   struct Lines {
     std::int64_t count;
-    std::string lines;  // "lines 2-724"
+    std::string lines;  // numbers: "2-4,9"
   };
   std::vector<Lines> sets;  // in line order, at least one
   bool joined = false;

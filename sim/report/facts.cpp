@@ -112,10 +112,9 @@ std::string together_text(const ReplayReport& report) {
   const Together& together = *report.together;
   std::string out;
   for (std::size_t i = 0; i < std::min(kShown, together.sets.size()); ++i)
-    out += (i == 0 ? "" : "; ") + together.sets[i].lines;
+    out += fmt::format("{}lines {}", i == 0 ? "" : "; ", together.sets[i].lines);
   if (together.sets.size() > kShown)
     out += fmt::format("; and {} more sets", together.sets.size() - kShown);
-  out += together.sets.size() == 1 ? " as one" : " as one each";
   if (together.joined) return out;
   return fmt::format("{}: {} instead of {}", out, duration_text(together.time_ps),
                      duration_text(report.time_ps));

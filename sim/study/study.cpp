@@ -9,7 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/bounds/by_stage.h"
+#include "core/bounds/order_bound.h"
 #include "core/planners/by_stage.h"
 #include "core/traffic/workload.h"
 #include "sim/study/recorded_run.h"

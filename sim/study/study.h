@@ -190,8 +190,8 @@ class Studies {
   std::int64_t unproved_time_ps(const Request& request) const;
   // A study of a plan from elsewhere. The memory limit applies to it as well.
   std::shared_ptr<Study> of(std::shared_ptr<const Plan> plan) const;
-  // A proved plan for smaller requests by the planner that made `plan`, in its stages, not cached: a data check at
-  // reduced size must use the planner that `auto` chose at full size.
+  // A proved plan for smaller requests by the planner that made `plan`, in its stages, not cached:
+  // a data check at reduced size must use the planner that `auto` chose at full size.
   std::shared_ptr<const Plan> like(const Plan& plan, std::span<const Request> smaller) const;
 
   const std::shared_ptr<const Topology>& topology() const { return topology_; }

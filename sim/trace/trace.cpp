@@ -63,39 +63,53 @@ Trace parse_trace(std::istream& in, const std::string& file, std::string_view fo
   return builder.finish();
 }
 
+namespace {
+
+// The stages of a file of requests: its lines' own groups, whose lines name each other in `after`.
+Stages in_order(const Trace& trace, Stages groups, const std::vector<std::size_t>& first) {
+  constexpr std::size_t kMost = std::size_t{1} << 24;  // pairs of groups
+  std::size_t pairs = 0;
+  for (std::size_t op = 0; op < trace.operations.size(); ++op)
+    for (OpId before : trace.operations[op].after) {
+      std::size_t begin = first[to_index(before)], end = first[to_index(before) + 1];
+      pairs += (first[op + 1] - first[op]) * (end - begin);
+      if (pairs > kMost)
+        throw InputError(
+            fmt::format("{}: after: expected lines of fewer stages, found more than {} "
+                        "pairs of stages that come after each other",
+                        trace.place_of(id_of<OpId>(op)), kMost));
+      for (std::size_t group = first[op]; group < first[op + 1]; ++group)
+        for (std::size_t other = begin; other < end; ++other)
+          groups[group].after.push_back(static_cast<std::int32_t>(other));
+    }
+  try {
+    return stages_of(groups);
+  } catch (const InputError& error) {
+    throw error.in(trace.file);
+  }
+}
+
+}  // namespace
+
 JobFile parse_requests(std::istream& in, const std::string& file) {
   LineReader lines(in, file);
   TraceBuilder builder(file);
   read_request_lines(lines, builder);
   Trace trace = builder.finish();
   JobFile out{{}, {}, trace.topology};
-  TensorOrder order;
-  std::vector<std::int32_t> first;  // tensor, by line; one more at the end
+  Stages groups;
+  std::vector<std::size_t> first;  // group, by line; one more at the end
   for (const TraceOperation& operation : trace.operations) {
     const auto& line = std::get<TraceRedistribute>(operation.body);
-    auto base = static_cast<std::int32_t>(out.requests.size());
-    first.push_back(base);
+    first.push_back(groups.size());
+    add_groups(groups, line.stages, line.requests->size(), out.requests.size());
     for (const Request& request : *line.requests) {
       bool only = line.requests->size() == 1;
       out.requests.push_back(only ? request.named(trace.line_of(operation).name) : request);
     }
-    for (std::vector<TensorId>& after : order_of(line.stages, line.requests->size())) {
-      for (TensorId& tensor : after) tensor = TensorId{base + static_cast<std::int32_t>(tensor)};
-      order.push_back(std::move(after));
-    }
   }
-  first.push_back(static_cast<std::int32_t>(out.requests.size()));
-  for (std::size_t op = 0; op < trace.operations.size(); ++op)
-    for (OpId before : trace.operations[op].after)
-      for (std::int32_t tensor = first[op]; tensor < first[op + 1]; ++tensor)
-        for (std::int32_t other = first[to_index(before)]; other < first[to_index(before) + 1];
-             ++other)
-          order[tensor].push_back(TensorId{other});
-  try {
-    out.stages = stages_of(order);
-  } catch (const InputError& error) {
-    throw error.in(file);
-  }
+  first.push_back(groups.size());
+  out.stages = in_order(trace, std::move(groups), first);
   if (out.requests.empty())
     throw InputError(fmt::format("{}: expected a request at least, found none", file));
   return out;

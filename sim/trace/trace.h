@@ -211,7 +211,8 @@ Trace read_trace(const std::string& path, std::string_view format = {});
 
 // The requests of a job, at least one: JSON lines, each the fields of a redistribute line, with or
 // without a trace's header before them. A mesh is a name from the header, or text such as
-// "dp=2,tp=2". `after` is the order of the job's tensors. Throws InputError as read_trace does, and for any other kind of line.
+// "dp=2,tp=2". `after` is the order of the job's tensors. Throws InputError as read_trace does, and
+// for any other kind of line.
 struct JobFile {
   std::vector<Request> requests;
   Stages stages = {};

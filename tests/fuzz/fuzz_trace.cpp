@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traces in any format, recognised by content: read, links resolved, calls decided, or refused; and
-// the same text as the requests of a job.
+// Traces in any format, recognised by content: read, links resolved, lines joined, calls decided,
+// or refused; and the same text as the requests of a job.
 #include <sstream>
 
 #include "sim/dispatch/dispatch.h"
+#include "sim/trace/jobs/joined.h"
 #include "sim/trace/trace.h"
 #include "tests/fuzz/fuzz_input.h"
 
@@ -20,6 +21,14 @@ bool is_small(const sim::Trace& trace) {
   return tensors < 100;
 }
 
+void check_links(const sim::Trace& trace) {
+  for (const sim::TraceOperation& operation : trace.operations) {
+    if (trace.line_of(operation).number < 1) fuzz::broken("an operation without a line");
+    for (OpId other : operation.after)
+      if (to_index(other) >= trace.operations.size()) fuzz::broken("`after` names no operation");
+  }
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::refused_or_fine([&] {
     std::istringstream in{std::string(fuzz::text_of(data, size))};
@@ -29,10 +38,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return fuzz::refused_or_fine([&] {
     std::istringstream in{std::string(fuzz::text_of(data, size))};
     sim::Trace trace = sim::parse_trace(in, "input.jsonl");
-    for (const sim::TraceOperation& operation : trace.operations) {
-      if (trace.line_of(operation).number < 1) fuzz::broken("an operation without a line");
-      for (OpId other : operation.after)
-        if (to_index(other) >= trace.operations.size()) fuzz::broken("`after` names no operation");
+    check_links(trace);
+    if (trace.findings.empty()) {
+      std::size_t fewer = 0;
+      std::vector<sim::JoinedSet> sets = sim::joinable_sets(trace, false);
+      for (const sim::JoinedSet& set : sets) fewer += set.size() - 1;
+      sim::Trace together = sim::joined(trace, sets);
+      check_links(together);
+      if (together.operations.size() + fewer != trace.operations.size())
+        fuzz::broken("lines were lost or doubled");
     }
     if (!is_small(trace)) return;
     sim::DispatchReport report = sim::dispatch(trace, {});

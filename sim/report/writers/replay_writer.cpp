@@ -137,9 +137,7 @@ Json reordered_json(const ReplayReport& report) {
           {"swaps", report.searched ? pairs(reordered.swaps) : Json(nullptr)}};
 }
 
-Json together_json(const ReplayReport& report) {
-  if (!report.together) return nullptr;
-  const Together& together = *report.together;
+Json together_json(const Together& together) {
   return {{"joined", together.joined},
           {"time_ps", together.time_ps},
           {"sets", list_json(together.sets, [](const Together::Lines& set) -> Json {
@@ -301,7 +299,6 @@ std::string replay_json(const ReplayReport& report) {
               {"late", late_json(report)},
               {"faults", faults_json(report)},
               {"order", reordered_json(report)},
-              {"together", together_json(report)},
               {"communicators", communicators_json(report.communicators, report.cold)},
               {"default_hang", default_hang_json(report.default_hang)},
               {"plan_cache", report.cache ? cache_json(*report.cache) : Json(nullptr)},
@@ -310,6 +307,7 @@ std::string replay_json(const ReplayReport& report) {
     out["peak_bytes_max"] = report.peak_bytes_max;
     add_job(*report.job, report.time_ps, out);
   }
+  if (report.together) out["together"] = together_json(*report.together);
   auto operation = [&](const PathFacts::PathSpan& part) -> Json {
     // Setups that a policy adds have no line.
     std::size_t op = to_index(part.op);
@@ -346,7 +344,7 @@ std::string replay_table(const ReplayReport& report, bool verbose, std::size_t w
     facts.add("fullest links", full_links_text(*report.job->full, report.time_ps));
   for (const auto& [name, text] :
        {std::pair("faults", faults_text(report)), std::pair("late", late_text(report)),
-        std::pair(report.together && report.together->joined ? "joined" : "could be joined",
+        std::pair(report.together && report.together->joined ? "joined" : "could be one",
                   together_text(report))})
     if (!text.empty()) facts.add(name, text);
   if (std::string warning = warning_text(report); !warning.empty()) facts.add("warning", warning);

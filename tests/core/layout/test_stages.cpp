@@ -42,6 +42,16 @@ Matrix matrix_of(const TensorOrder& order) {
   return closed(std::move(out));
 }
 
+// By tensor: all that the stages directly before its own have.
+TensorOrder order_of(const Stages& stages, std::size_t tensors) {
+  TensorOrder out(tensors);
+  for (const Stage& stage : stages)
+    for (TensorId tensor : stage.tensors)
+      for (std::int32_t before : stage.after)
+        for (TensorId other : stages[to_index(before)].tensors) out[tensor].push_back(other);
+  return out;
+}
+
 // A drawn order without cycles, whose tensors are not in the order of their numbers.
 TensorOrder drawn(Prng& prng, int count) {
   std::vector<int> place;
@@ -114,6 +124,23 @@ TEST_CASE("stages are listed in turn, else by their first tensors") {
   CHECK(stages[0] == Stage{{TensorId{0}, TensorId{1}}, {}});
   CHECK(stages[1] == Stage{{TensorId{2}, TensorId{3}}, {0}});
   CHECK(stages[2] == Stage{{TensorId{4}}, {1}});
+}
+
+TEST_CASE("groups of several jobs stay beside each other; twins among them are one stage") {
+  TensorId a{0}, b{1}, c{2}, d{3}, e{4};
+  Stages groups;
+  add_groups(groups, {{{b}, {}}, {{a}, {0}}}, 2, 0);  // b, then a
+  add_groups(groups, {}, 1, 2);
+  add_groups(groups, {{{a}, {}}, {{b}, {0}}}, 2, 3);  // d, then e
+  CHECK(groups[2] == Stage{{c}, {}});
+  CHECK(groups[4] == Stage{{e}, {3}});
+  CHECK(stages_of(groups) == Stages{{{b}, {}}, {{a}, {0}}, {{c}, {}}, {{d}, {}}, {{e}, {3}}});
+  // All of the last after all of the first: d comes after both.
+  groups[3].after = {1, 0};
+  CHECK(stages_of(groups) == Stages{{{b}, {}}, {{a}, {0}}, {{c}, {}}, {{d}, {1}}, {{e}, {3}}});
+  // Groups can name later ones, and the same ones.
+  CHECK(stages_of(Stages{{{a}, {2}}, {{b}, {2}}, {{c}, {}}}) == Stages{{{c}, {}}, {{a, b}, {0}}});
+  CHECK(stages_of(Stages{{{a}, {}}, {{b}, {}}}).empty());
 }
 
 TEST_CASE("too many stages are refused, many tensors in few are not") {

@@ -7,7 +7,7 @@
 
 #include "sim/machines/presets.h"
 #include "sim/network/order.h"
-#include "sim/trace/joined.h"
+#include "sim/trace/jobs/joined.h"
 #include "tests/sim/replay/replay_case.h"
 #include "tests/support/prng.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/errors.h"
-#include "core/bounds/by_stage.h"
+#include "core/bounds/order_bound.h"
 #include "core/traffic/workload.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"

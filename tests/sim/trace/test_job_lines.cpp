@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "sim/trace/joined.h"
+#include "sim/trace/jobs/joined.h"
 #include "tests/sim/replay/replay_case.h"
 
 using namespace reshard;
@@ -66,7 +66,7 @@ std::string sets_of(const std::vector<std::string>& lines, const std::string& he
   REQUIRE(trace.findings.empty());
   std::string out;
   for (const JoinedSet& set : joinable_sets(trace, false))
-    out += (out.empty() ? "" : " ") + line_ranges(trace, set).substr(6);
+    out += (out.empty() ? "" : " ") + line_ranges(trace, set);
   return out;
 }
 

@@ -41,7 +41,7 @@ TEST_CASE("a joined trace has the values of the trace, all proved and compared")
   CHECK(apart.together->time_ps == together.time_ps);
   CHECK(apart.together->time_ps < apart.time_ps);
   REQUIRE(apart.together->sets.size() == 1);
-  CHECK(apart.together->sets[0].lines == "lines 2-6");
+  CHECK(apart.together->sets[0].lines == "2-6");
   CHECK(apart.together->count() == 5);
   REQUIRE(together.together);
   CHECK(together.together->joined);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/trace/named_order.h"
+#include "sim/trace/jobs/named_order.h"
 
 #include <map>
 #include <span>

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/base/grouped.h"
-#include "sim/trace/joined.h"
+#include "sim/trace/jobs/joined.h"
 
 namespace reshard::sim {
 namespace {

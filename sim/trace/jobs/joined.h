@@ -33,10 +33,11 @@ using JoinedSet = std::vector<OpId>;
 std::vector<JoinedSet> joinable_sets(const Trace& trace, bool implicit_launch_order);
 
 // The trace with one operation for each set, in the place of its first, which comes after what they
-// came after. Its requests are theirs, named as their lines are, and its line's name is line_ranges.
+// came after. Its requests are theirs, named as their lines are, and its line has the name
+// "lines 2-4,9". Throws InputError if they have too many stages together.
 Trace joined(const Trace& trace, const std::vector<JoinedSet>& sets);
 
-// "lines 2-724", "lines 2-4,9".
+// The numbers of its lines: "2-4,9".
 std::string line_ranges(const Trace& trace, const JoinedSet& set);
 
 }  // namespace reshard::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/trace/joined.h"
+#include "sim/trace/jobs/joined.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "core/layout/mesh.h"
+#include "core/base/errors.h"
 #include "sim/trace/findings.h"
 
 namespace reshard::sim {
@@ -17,20 +17,20 @@ namespace {
 // The requests of all lines, with the names of the lines, beside each other in their own stages.
 TraceRedistribute together(const Trace& trace, const JoinedSet& set) {
   auto requests = std::make_shared<std::vector<Request>>();
-  TensorOrder order;
+  Stages groups;
   for (OpId op : set) {
     const auto& own = std::get<TraceRedistribute>(trace.operations[op].body);
-    auto first = static_cast<std::int32_t>(requests->size());
+    add_groups(groups, own.stages, own.requests->size(), requests->size());
     const std::string& name = trace.line_of(op).name;
     for (const Request& request : *own.requests)
       requests->push_back(own.requests->size() == 1 && !name.empty() ? request.named(name)
                                                                      : request);
-    for (std::vector<TensorId>& after : order_of(own.stages, own.requests->size())) {
-      for (TensorId& tensor : after) tensor = TensorId{first + static_cast<std::int32_t>(tensor)};
-      order.push_back(std::move(after));
-    }
   }
-  return {std::move(requests), stages_of(order)};
+  try {
+    return {std::move(requests), stages_of(groups)};
+  } catch (const InputError& error) {
+    throw error.in(trace.place_of(set.front()));
+  }
 }
 
 class Joining {
@@ -88,7 +88,8 @@ class Joining {
     TraceOperation joined = trace_.operations[set.front()];
     joined.body = together(trace_, set);
     joined.line = static_cast<std::int32_t>(out.lines.size());
-    out.lines.push_back({trace_.line_of(set.front()).number, {}, line_ranges(trace_, set)});
+    out.lines.push_back(
+        {trace_.line_of(set.front()).number, {}, "lines " + line_ranges(trace_, set)});
     bool same = true;
     for (OpId op : set) {
       const TraceOperation& own = trace_.operations[op];
@@ -114,7 +115,7 @@ std::string line_ranges(const Trace& trace, const JoinedSet& set) {
   std::vector<std::int64_t> lines;
   for (OpId op : set) lines.push_back(trace.line_of(op).number);
   sort_once(lines);
-  std::string out = lines.size() == 1 ? "line " : "lines ";
+  std::string out;
   for (std::size_t i = 0, last = 0; i < lines.size(); i = last + 1) {
     for (last = i; last + 1 < lines.size() && lines[last + 1] == lines[last] + 1;) ++last;
     out += fmt::format("{}{}", i == 0 ? "" : ",", lines[i]);

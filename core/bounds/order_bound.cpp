@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/bounds/by_stage.h"
+#include "core/bounds/order_bound.h"
 
 #include <algorithm>
 #include <limits>

@@ -180,6 +180,28 @@ TEST_CASE("a job from handles is the job of a file, and prints what the command 
   CHECK(times.time_ps >= times.bound_ps);
 }
 
+TEST_CASE("the order of a file's requests is kept") {
+  auto text = [](const char* order) {
+    return std::string(R"x({"id": 1, "shape": [64], "dtype": "f32", "from": "S(0)", "to": "R",)x") +
+           R"x( "mesh": "4"}
+{"shape": [64], "dtype": "f32", "from": "R", "to": "S(0)", "mesh": "4")x" +
+           order + R"x(, "to_mesh": "2"}
+)x";
+  };
+  std::vector<std::string> texts;
+  for (const char* order : {"", R"x(, "after": 1)x"}) {
+    JobFile file(text(order));
+    reshard_plan* plan = nullptr;
+    REQUIRE(reshard_plan_create_job_from_file(file.path.c_str(), nullptr, nullptr, &plan) ==
+            RESHARD_OK);
+    texts.push_back(taken_text([&](auto... out) { return reshard_plan_write(plan, out...); }));
+    CHECK(texts.back() == command({"plan", "--requests", file.path.c_str(), "--emit", "plan"}));
+    CHECK(report(plan, "table") == command({"plan", "--requests", file.path.c_str()}));
+    reshard_plan_free(plan);
+  }
+  CHECK(texts[0] != texts[1]);
+}
+
 TEST_CASE("a job's tensors and buffers are asked for one by one") {
   PlanHandle plan = plan_of(kJob, "auto");
   reshard_plan_facts facts = RESHARD_INIT(reshard_plan_facts);
@@ -280,9 +302,9 @@ TEST_CASE("a job that is wrong is refused, and says which request is missing") {
   reshard_run run = RESHARD_INIT(reshard_run);
   run.tensors = shards.data();
   expect_input_error(reshard_execute(program, &run),
-                     "source_bytes of tensor 1 (layer.0): expected 120");
+                     "source_bytes of tensor 1 'layer.0': expected 120");
   std::swap(shards[0], shards[3]);
-  expect_input_error(reshard_execute(program, &run), "source_bytes of tensor 0 (embedding)");
+  expect_input_error(reshard_execute(program, &run), "source_bytes of tensor 0 'embedding'");
   reshard_program_free(program);
   // A caller of an earlier version, whose texts of a request have no name.
   reshard_request_texts texts = RESHARD_INIT(reshard_request_texts);
@@ -294,6 +316,10 @@ TEST_CASE("a job that is wrong is refused, and says which request is missing") {
   reshard_request* old = nullptr;
   REQUIRE(reshard_request_create(&texts, &old) == RESHARD_OK);
   reshard_request_free(old);
+  texts.struct_size = sizeof texts;
+  texts.name = "a\xff";
+  expect_input_error(reshard_request_create(&texts, &old),
+                     "name: expected UTF-8 text, found 'a\\xff'");
 }
 
 TEST_CASE("a file of requests that is wrong is refused with its place") {

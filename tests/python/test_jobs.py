@@ -237,6 +237,7 @@ class ErrorTest(unittest.TestCase):
         self.spoilt("requests[3]: R->P(sum) is forbidden for i64", "", source="R", target="P(sum)")
         self.spoilt("requests[3].name: expected a string, found 7", "", name=7)
         self.spoilt("requests[3].name: expected a string without NUL", "", name="a\0b")
+        self.spoilt("requests[3].name: expected UTF-8 text, found 'a\\xff'", "", name="a\udcff")
         self.spoilt("requests[3]: expected fields among shape, dtype, mesh", "", dtpye="f32")
         self.spoilt("requests[3]: expected one of source and from, found both", "", **{"from": "R"})
         self.spoilt("requests[3].planner: expected it for the whole job", "", planner="p2p")
@@ -277,8 +278,8 @@ class ErrorTest(unittest.TestCase):
         refused("source: expected one array for 0, found two", {"embedding": good[0], 0: good[0]})
         refused("source['layer.0']: expected f32", {"layer.0": good[0]})
         refused("source[1]: expected None or an array", [good[0], 7, good[2]])
-        refused("source_bytes of tensor 0 (embedding): expected 32", None)
-        refused("source_bytes of tensor 1 (layer.0): expected 120", {"embedding": good[0]})
+        refused("source_bytes of tensor 0 'embedding': expected 32", None)
+        refused("source_bytes of tensor 1 'layer.0': expected 120", {"embedding": good[0]})
         with self.assertRaisesRegex(reshard.InputError, r"sources\[1\]: tensor: expected the name"):
             reshard.execute_all(plan, [good, {"wq": good[0]}, good, good], [good] * 4)
         with self.assertRaisesRegex(reshard.InputError, "count: expected 12, shards of 3 tensors"):

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/cursor.h"
+#include "core/base/printable.h"
 #include "core/layout/request.h"
 #include "core/proof/proof.h"
 #include "core/text/plan_text.h"
@@ -50,6 +52,15 @@ reshard_times times_of(sim::Study& study) {
 
 TopologyRef held(Topology&& topology) {
   return std::make_shared<const Topology>(std::move(topology));
+}
+
+// JSON and pages show names, so that they must be what files of requests can have.
+std::string name_of(const char* given) {
+  std::string name = text_of(given);
+  for (std::string_view rest = name; !rest.empty(); rest.remove_prefix(first_character(rest).bytes))
+    if (first_character(rest).bytes == 0)
+      throw InputError("name: expected UTF-8 text, found " + quoted(name));
+  return name;
 }
 
 void require_some(std::int32_t count) {
@@ -128,7 +139,7 @@ int32_t reshard_request_create(const reshard_request_texts* texts, reshard_reque
                        text_of(t.dtype),
                        t.from,
                        t.to};
-    *request = new reshard_request{parse_request(parts).named(text_of(t.name))};
+    *request = new reshard_request{parse_request(parts).named(name_of(t.name))};
   });
 }
 
@@ -184,8 +195,11 @@ int32_t reshard_plan_create_job_from_file(const char* path, const reshard_topolo
     given(path, "path");
     given(plan, "plan");
     sim::JobFile file = sim::read_requests(path);
-    *plan =
-        planned({std::move(file.requests), nullptr, std::move(file.topology)}, topology, options);
+    sim::Subject subject;
+    subject.requests = std::move(file.requests);
+    subject.stages = std::move(file.stages);
+    subject.topology = std::move(file.topology);
+    *plan = planned(subject, topology, options);
   });
 }
 

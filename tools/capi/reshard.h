@@ -79,7 +79,7 @@ typedef struct reshard_request_texts {
   const char* dtype;    /* "bf16"; NULL: f32 */
   const char* from;     /* "S(0)R" */
   const char* to;       /* "RS(1)" */
-  const char* name;     /* of the tensor, for reports; NULL: none */
+  const char* name;     /* of the tensor, for reports: UTF-8; NULL: none */
 } reshard_request_texts;
 
 RESHARD_API int32_t reshard_request_create(const reshard_request_texts* texts,

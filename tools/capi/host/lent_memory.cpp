@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
 
 namespace reshard::capi {
@@ -19,7 +20,7 @@ std::uintptr_t end_of(const LentMemory& memory) {
 std::string name_of(const LentMemory& memory, const char* end = "") {
   std::string out = std::string(memory.name) + end;
   if (memory.tensor) out += " of tensor " + std::to_string(to_index(*memory.tensor));
-  if (!memory.tensor_name.empty()) out += " (" + std::string(memory.tensor_name) + ")";
+  if (!memory.tensor_name.empty()) out += " " + quoted(memory.tensor_name);
   if (memory.rank >= 0) out += " of rank " + std::to_string(memory.rank);
   return out;
 }

@@ -81,7 +81,7 @@ class Plan:
             "plan_get_tensor", library.Tensor(), self.handle, c.c_int32(number)
         )
         return PlannedTensor(
-            found.name.decode("utf-8", "surrogateescape"),
+            found.name.decode(),
             tuple(found.shape[: found.dims]),
             found.dtype.decode(),
             found.request.decode(),

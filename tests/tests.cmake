@@ -53,9 +53,10 @@ endfunction()
 # cores than ranks. Both MPI libraries keep memory to the end, from modules that are unloaded by
 # then, so that no suppression could name them: ASan does not look at leaks.
 function(on_mpi name)
-  set_tests_properties(${name} PROPERTIES PROCESSORS 2 LABELS mpi ENVIRONMENT
-    "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;\
-ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1")
+  set_tests_properties(${name} PROPERTIES PROCESSORS 2 LABELS mpi)
+  # In addition to what a script is told.
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1)
 endfunction()
 
 # ---- programs ------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ foreach(script IN LISTS scripts)
   string(REGEX REPLACE ".*/(check_)?(.*).py" "\\2" name ${script})
   python_test(${name} ${script})
 endforeach()
-on_mpi(validate_mpirun)
+on_mpi("validate_mpirun;validate_jobs")
 python_test(golden tests/golden/run.py)
 python_test(tidy_self_test tests/tidy/tidy.py --self-test)
 python_test(shipped_traces_as_generated tools/traces/generate.py --check)

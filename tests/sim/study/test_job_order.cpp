@@ -29,20 +29,6 @@ namespace {
 
 constexpr const char* kMachines[] = {"dgx-h100:2", "dgx-a100:1", "pcie-8x3090"};
 
-std::vector<Request> draw_job(Prng& prng, std::int64_t devices) {
-  auto count = prng.between(2, 9);
-  std::vector<Request> out;
-  while (std::ssize(out) < count) {
-    if (!out.empty() && prng.one_in(3)) {
-      out.push_back(prng.pick(out));
-      continue;
-    }
-    std::optional<Request> request = draw_request(prng);
-    if (request && to_int(request->ranks().back()) < devices) out.push_back(*std::move(request));
-  }
-  return out;
-}
-
 // Layers in turn, or any order.
 TensorOrder draw_order(Prng& prng, std::size_t tensors, bool layers) {
   TensorOrder out(tensors);
@@ -103,7 +89,7 @@ TEST_CASE(
     Prng prng(seed);
     auto topology = std::make_shared<const Topology>(find_topology(kMachines[prng.below(3)]));
     TransportKind transport = prng.one_in(2) ? TransportKind::Ideal : TransportKind::Nccl;
-    std::vector<Request> job = draw_job(prng, topology->devices());
+    std::vector<Request> job = draw_job(prng, topology->devices(), 9);
     Stages stages = stages_of(draw_order(prng, job.size(), prng.one_in(2)));
     CAPTURE(seed, topology->name(), text(transport), text_of(job), stages.size());
     std::map<std::string, std::int64_t> times;

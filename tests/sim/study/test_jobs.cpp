@@ -64,6 +64,7 @@ TEST_CASE("drawn jobs: every plan moves every byte, and auto's is not slower tha
       }
       CAPTURE(row.name);
       CHECK(of_auto <= study->time_ps());
+      CHECK(study->time_ps() >= study->bound().time_ps());
       CHECK(move_and_check(study->shared_plan(), {}, kMaxBytes, kMaxBytes).checked);
       ++made[std::string(row.name)];
     }

@@ -80,6 +80,11 @@ class Reader {
     return out;
   }
 
+  static std::string_view rest_after(Cursor& cursor, std::string_view word) {
+    cursor.expect(word);
+    return until(cursor, "");
+  }
+
   Plan header() {
     std::string planner;
     next_line();
@@ -101,14 +106,8 @@ class Reader {
 
   Request tensor() {
     std::string_view shape, dtype;
-    at_line([&](Cursor& cursor) {
-      cursor.expect("shape ");
-      shape = until(cursor, "");
-    });
-    at_line([&](Cursor& cursor) {
-      cursor.expect("dtype ");
-      dtype = until(cursor, "");
-    });
+    at_line([&](Cursor& cursor) { shape = rest_after(cursor, "shape "); });
+    at_line([&](Cursor& cursor) { dtype = rest_after(cursor, "dtype "); });
     std::optional<Layout> source, destination;
     at_line([&](Cursor& cursor) { source = layout(cursor, "source", shape, dtype); });
     int last = line_;

@@ -126,10 +126,8 @@ class Reader {
     std::string_view mesh = until(cursor, " ");
     cursor.expect(" ranks ");
     std::string_view ranks = until(cursor, " ");
-    cursor.expect(" placements ");
-    std::string_view placements = until(cursor, "");
     return parse_layout(shape, dtype, std::make_shared<const Mesh>(parse_mesh(mesh, ranks)),
-                        placements);
+                        rest_after(cursor, " placements "));
   }
 
   void stage(Plan& plan) {

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
-#include "sim/trace/line_reader.h"
 #include "sim/trace/jobs/named_order.h"
+#include "sim/trace/line_reader.h"
 #include "sim/trace/operator_line.h"
 #include "sim/trace/trace.h"
 

@@ -17,7 +17,9 @@ namespace {
 
 StudyKey key(std::uint64_t request, std::int32_t planner = 0, std::uint64_t topology = 0,
              std::int64_t limit = -1, TransportKind transport = TransportKind::Ideal) {
-  return {Digest{0, request}, Digest{topology, 0}, transport, planner, limit};
+  MemoryLimits memory;
+  if (limit >= 0) memory.limit_bytes = limit;
+  return {Digest{0, request}, Digest{topology, 0}, transport, planner, memory};
 }
 
 std::shared_ptr<const Topology> machine() {

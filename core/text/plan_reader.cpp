@@ -46,11 +46,10 @@ class Reader {
   void next_line() {
     has_line_ = !text_.empty();
     ++line_;
-    if (!has_line_) return;
-    current_ = take_line(text_);
+    if (has_line_) current_ = take_line(text_);
   }
   bool starts_with(std::string_view prefix) const {
-    return has_line_ && current_.substr(0, prefix.size()) == prefix;
+    return has_line_ && current_.starts_with(prefix);
   }
 
   // Lets `read` parse the current line, requires that it reads all of it, and advances to the next.
@@ -126,8 +125,9 @@ class Reader {
     std::string_view mesh = until(cursor, " ");
     cursor.expect(" ranks ");
     std::string_view ranks = until(cursor, " ");
+    std::string_view placements = rest_after(cursor, " placements ");
     return parse_layout(shape, dtype, std::make_shared<const Mesh>(parse_mesh(mesh, ranks)),
-                        rest_after(cursor, " placements "));
+                        placements);
   }
 
   void stage(Plan& plan) {

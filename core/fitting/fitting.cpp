@@ -35,12 +35,7 @@ IndexVector<StepId, std::int32_t> waves_for(const Plan& plan, const std::vector<
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     const auto* exchange = exchange_of(plan.steps[s]);
     if (exchange == nullptr) continue;
-    std::vector<std::int64_t> packed(plan.slot_count(), 0);
-    for (const ExchangeStep::Message& message : exchange->messages) {
-      PackedBytes bytes = packed_bytes(plan, *exchange, message);
-      packed[to_index(message.source)] += bytes.sender;
-      packed[to_index(message.destination)] += bytes.receiver;
-    }
+    std::vector<std::int64_t> packed = packed_per_slot(plan, *exchange);
     std::int64_t waves = 1;
     for (std::size_t slot = 0; slot < packed.size(); ++slot)
       if (packed[slot] > 0)

@@ -68,12 +68,7 @@ void add_packed_messages(const Plan& plan, UsesBySlot& out) {
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     const auto* exchange = exchange_of(plan.steps[s]);
     if (exchange == nullptr) continue;
-    std::vector<std::int64_t> packed(plan.slot_count(), 0);
-    for (const ExchangeStep::Message& message : exchange->messages) {
-      PackedBytes bytes = packed_bytes(plan, *exchange, message);
-      packed[to_index(message.source)] += bytes.sender;
-      packed[to_index(message.destination)] += bytes.receiver;
-    }
+    std::vector<std::int64_t> packed = packed_per_slot(plan, *exchange);
     std::vector<std::int32_t> only{static_cast<std::int32_t>(s)};
     for (std::size_t slot = 0; slot < packed.size(); ++slot)
       if (packed[slot] > 0) out[slot].push_back({packed[slot], only, only});

@@ -82,6 +82,16 @@ PackedBytes packed_bytes(const Plan& plan, const ExchangeStep& step,
   return out;
 }
 
+std::vector<std::int64_t> packed_per_slot(const Plan& plan, const ExchangeStep& step) {
+  std::vector<std::int64_t> out(plan.slot_count(), 0);
+  for (const ExchangeStep::Message& message : step.messages) {
+    PackedBytes bytes = packed_bytes(plan, step, message);
+    out[to_index(message.source)] += bytes.sender;
+    out[to_index(message.destination)] += bytes.receiver;
+  }
+  return out;
+}
+
 void split_contiguous(Plan& plan) {
   for (Step& step : plan.steps) {
     auto* exchange = exchange_of(step);

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/plan/plan.h"
 
@@ -36,6 +37,9 @@ struct PackedBytes {
 };
 PackedBytes packed_bytes(const Plan& plan, const ExchangeStep& step,
                          const ExchangeStep::Message& message);
+
+// Of all messages of a step, by slot.
+std::vector<std::int64_t> packed_per_slot(const Plan& plan, const ExchangeStep& step);
 
 // Splits boxes of exchanges, as far as parts of kOwnTransferBytes or more are contiguous at both
 // ends, into these parts. Does not change the values.

@@ -35,7 +35,8 @@ endfunction()
 function(test_folder folder)
   cmake_path(GET folder FILENAME name)
   catch_program(test_${name} ${folder} ${ARGN})
-  catch_discover_tests(test_${name} TEST_PREFIX "test_${name}: "
+  # A name that finds no test must not pass, as that of a test whose own has a ';' would.
+  catch_discover_tests(test_${name} TEST_PREFIX "test_${name}: " EXTRA_ARGS --warn NoTests
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
 # run_test(NAME COMMAND...), python_test(NAME SCRIPT ARGUMENTS...)

@@ -99,14 +99,15 @@ void add_tiles(const HostMessage& message, End end, std::byte* packed, CopyTiles
 }
 
 std::vector<Action> messages_actions(const Plan& plan, const RankMemory& memory,
-                                     const Messages& work, LaunchTables& tables) {
+                                     const Messages& work, std::int32_t stream,
+                                     LaunchTables& tables) {
   std::int64_t packed = 0, unpacked = 0;
   for_each_message(work, memory, [&](Slot, const HostMessage&, End end, std::int64_t staged) {
     (end == End::Sends ? packed : unpacked) += staged;
   });
   CopyTiles pack(packed), unpack(unpacked);
   Round round;
-  std::byte* staging = memory.staging();
+  std::byte* staging = memory.staging(stream);
   for_each_message(work, memory,
                    [&](Slot peer, const HostMessage& message, End end, std::int64_t staged) {
                      const host::Chunk& chunk = message.chunks.front();
@@ -170,9 +171,9 @@ std::int64_t staging_bytes(const RankMemory& memory, const Launch& launch) {
 }
 
 std::vector<Action> make_actions(const Plan& plan, const RankMemory& memory, const Launch& launch,
-                                 LaunchTables& tables) {
+                                 std::int32_t stream, LaunchTables& tables) {
   if (const auto* messages = std::get_if<Messages>(&launch.work))
-    return messages_actions(plan, memory, *messages, tables);
+    return messages_actions(plan, memory, *messages, stream, tables);
   if (const auto* native = std::get_if<NativeCollective>(&launch.work))
     return {native_action(memory, launch, *native)};
   const auto& local = std::get<LocalWork>(launch.work);
@@ -182,12 +183,13 @@ std::vector<Action> make_actions(const Plan& plan, const RankMemory& memory, con
 RankMemory::RankMemory(const RankSchedule& schedule, std::span<const CallerShards> shards)
     : schedule_(schedule),
       layout_(lay_out_temporaries(temporary_lives(schedule), kPackedAlignment)) {
-  auto add = [&](std::int64_t bytes) {
-    regions_.push_back({reinterpret_cast<std::byte*>(kMadeUp * (1 + regions_.size())), bytes});
+  std::uintptr_t next = 0;
+  auto made_up = [&](std::int64_t bytes) {
+    return Region{reinterpret_cast<std::byte*>(kMadeUp * ++next), bytes};
   };
   // Shards come before temporaries.
   for (std::size_t b = 0; b < schedule.buffers.size() && !schedule.buffers[b].temporary; ++b) {
-    add(schedule.buffers[b].bytes());
+    regions_.push_back(made_up(schedule.buffers[b].bytes()));
     if (shards.empty()) continue;
     const CallerShards& lent = shards[b / 2];
     // No plan writes to its source.
@@ -195,36 +197,44 @@ RankMemory::RankMemory(const RankSchedule& schedule, std::span<const CallerShard
         b % 2 == 0 ? const_cast<std::byte*>(lent.source.data()) : lent.destination.data();
     regions_[b].needed_bytes = 0;
   }
-  add(layout_.total_bytes);
-  add(0);
+  regions_.push_back(made_up(layout_.total_bytes));
+  for (std::int32_t stream = 0; stream < kMaxPlanStreams; ++stream) staging_.push_back(made_up(0));
 }
 
-void RankMemory::need_staging(std::int64_t bytes) {
-  regions_.back().needed_bytes = std::max(regions_.back().needed_bytes, bytes);
+void RankMemory::need_staging(std::int32_t stream, std::int64_t bytes) {
+  std::int64_t& needed = staging_[to_index(stream)].needed_bytes;
+  needed = std::max(needed, bytes);
+}
+
+template <class Visit>
+void RankMemory::for_each_region(Visit&& visit) {
+  for (std::vector<Region>* regions : {&regions_, &staging_})
+    for (Region& region : *regions) visit(region);
 }
 
 std::int64_t RankMemory::needed_bytes() const {
   std::int64_t out = 0;
-  for (const Region& region : regions_)
-    out += ceil_div(region.needed_bytes, kPackedAlignment) * kPackedAlignment;
+  for (const std::vector<Region>* regions : {&regions_, &staging_})
+    for (const Region& region : *regions)
+      out += ceil_div(region.needed_bytes, kPackedAlignment) * kPackedAlignment;
   return out;
 }
 
 void RankMemory::allocate(Device& device) {
-  for (Region& region : regions_) {
-    if (region.needed_bytes == 0) continue;
+  for_each_region([&](Region& region) {
+    if (region.needed_bytes == 0) return;
     region.memory = DeviceMemory(device, region.needed_bytes);
     region.begin = region.memory.data();
-  }
+  });
 }
 
 void RankMemory::abandon() {
-  for (Region& region : regions_) region.memory.abandon();
+  for_each_region([](Region& region) { region.memory.abandon(); });
 }
 
 std::byte* RankMemory::at(BufferId buffer) const {
   if (!schedule_.buffer(buffer).temporary) return regions_[to_index(buffer)].begin;
-  return (regions_.end() - 2)->begin + layout_.offset[to_index(buffer)];
+  return regions_.back().begin + layout_.offset[to_index(buffer)];
 }
 
 }  // namespace reshard::backends::nccl

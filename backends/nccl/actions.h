@@ -30,8 +30,8 @@ namespace reshard::backends::nccl {
 // One rank's buffers on its GPU: shards (our own, or lent by the caller), temporaries in one
 // allocation, and staging buffers for messages that are not contiguous.
 //
-// A rank's work runs in listed order on one stream, so temporaries and staging can be reused
-// without further synchronization. Before allocation, addresses are placeholders with the alignment
+// What one stream runs is in listed order, so its staging can be reused without further
+// synchronization; who uses a temporary's memory again waits (`before`). Before allocation, addresses are placeholders with the alignment
 // of real ones: what is built on them has its true size, so a plan that does not fit is refused
 // before anything is allocated.
 class RankMemory : public DeviceBuffers {
@@ -40,8 +40,11 @@ class RankMemory : public DeviceBuffers {
   // object.
   RankMemory(const RankSchedule& schedule, std::span<const CallerShards> shards);
 
-  // At least `bytes` of staging; call before allocate, with the most that any launch stages.
-  void need_staging(std::int64_t bytes);
+  // At least `bytes` of staging for what the stream runs; call before allocate, with the most that
+  // any launch stages.
+  void need_staging(std::int32_t stream, std::int64_t bytes);
+  // What every launch waits for, the order of streams aside.
+  Before before() const { return launches_before(schedule_, layout_); }
   std::int64_t needed_bytes() const;
   void allocate(Device& device);
   void abandon();
@@ -49,7 +52,7 @@ class RankMemory : public DeviceBuffers {
   Slot slot() const { return schedule_.slot; }
   const LocalBuffer& buffer(BufferId id) const { return schedule_.buffer(id); }
   std::byte* at(BufferId buffer) const;
-  std::byte* staging() const { return regions_.back().begin; }
+  std::byte* staging(std::int32_t stream) const { return staging_[to_index(stream)].begin; }
 
   std::byte* data(BufferId buffer, Slot) const override { return at(buffer); }
   Shape shape(BufferId id, Slot) const override { return buffer(id).shape; }
@@ -63,9 +66,13 @@ class RankMemory : public DeviceBuffers {
     DeviceMemory memory = {};
   };
 
+  template <class Visit>
+  void for_each_region(Visit&& visit);
+
   const RankSchedule& schedule_;
   TemporaryLayout layout_;
-  std::vector<Region> regions_;  // source and destination of every tensor, temporaries, staging
+  std::vector<Region> regions_;  // source and destination of every tensor, temporaries
+  std::vector<Region> staging_;  // by stream
 };
 
 struct Kernels {
@@ -100,8 +107,9 @@ using Action = std::variant<Kernels, Round>;
 struct ActionOptions {
   bool declared_order = false;
   bool has_all_to_all = true;
-  bool over_parent = false;  // groups get no communicators: their collectives are sends and
-                             // receives over the parent communicator, in declared order
+  bool over_parent = false;  // nothing but the parent communicator is used: collectives are sends
+                             // and receives over it, in declared order, and the plan's steps run in
+                             // turn on one stream
 };
 
 // Uses NCCL's own collectives, and its reductions only where they give the store's bits, at least
@@ -112,8 +120,8 @@ SchedulePolicy schedule_policy(const ActionOptions& options);
 // The bytes of staging that the launch needs.
 std::int64_t staging_bytes(const RankMemory& memory, const Launch& launch);
 
-// Adds the tables of the kernels to `tables`.
+// Adds the tables of the kernels to `tables`. What is staged is in the stream's staging.
 std::vector<Action> make_actions(const Plan& plan, const RankMemory& memory, const Launch& launch,
-                                 LaunchTables& tables);
+                                 std::int32_t stream, LaunchTables& tables);
 
 }  // namespace reshard::backends::nccl

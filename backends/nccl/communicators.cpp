@@ -87,6 +87,14 @@ std::string Communicators::group_key(std::span<const std::int32_t> members) {
              : fmt::format("{}", fmt::join(members, ","));
 }
 
+std::string stream_key(std::int32_t stream) {
+  return stream == 0 ? kMainStream : fmt::format("stream {}", stream);
+}
+
+std::string Communicators::key_on(const std::string& key, std::int32_t stream) {
+  return stream == 0 ? key : fmt::format("{} of {}", key, stream_key(stream));
+}
+
 std::string Communicators::pair_key(std::int32_t a, std::int32_t b) {
   return fmt::format("{}:{}", std::min(a, b), std::max(a, b));
 }
@@ -115,15 +123,23 @@ PeerRoute Communicators::route(std::size_t local, std::int32_t peer,
           stream(local, communicator.stream_key)};
 }
 
-const NcclCommunicator* Communicators::find_group(const std::vector<std::int32_t>& members) const {
-  const NcclCommunicator* parent = find(kParentKey);
-  return parent != nullptr && parent->members == members ? parent : find(group_key(members));
+const NcclCommunicator* Communicators::find_group(const std::vector<std::int32_t>& members,
+                                                  std::int32_t stream) const {
+  const NcclCommunicator* all = find(key_on(kParentKey, stream));
+  return all != nullptr && all->members == members ? all : find(key_on(group_key(members), stream));
 }
 
-const NcclCommunicator& Communicators::cached_group(
-    const std::vector<std::int32_t>& members) const {
-  const NcclCommunicator* found = find_group(members);
-  RESHARD_CHECK(found != nullptr, fmt::format("group {} has no communicator", group_key(members)));
+const NcclCommunicator& Communicators::cached_group(const std::vector<std::int32_t>& members,
+                                                    std::int32_t stream) const {
+  const NcclCommunicator* found = find_group(members, stream);
+  RESHARD_CHECK(found != nullptr,
+                fmt::format("group {} has no communicator", key_on(group_key(members), stream)));
+  return *found;
+}
+
+const NcclCommunicator& Communicators::cached_all(std::int32_t stream) const {
+  const NcclCommunicator* found = find(key_on(kParentKey, stream));
+  RESHARD_CHECK(found != nullptr, stream_key(stream) + " has no communicator");
   return *found;
 }
 

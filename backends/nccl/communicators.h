@@ -19,7 +19,9 @@
 //               ascending order of (low, high) on all ranks, so that no two ranks wait for each
 //               other crosswise. One warning in total.
 //   streams     have their own keys: communicators with the same stream key share a stream, and
-//               thus one launch order. By default all share one.
+//               thus one launch order. A plan on one stream uses only the main one. Each further
+//               stream of a plan has a communicator over all ranks, for its exchanges, and groups
+//               of its own, whatever the policy: steps that may overlap never share one.
 //   names       `--communicators` (core/traffic/communicator_policy.h) chooses among these
 //               policies; it decides whether exchanges use the parent, and whether a group of all
 //               ranks becomes the parent.
@@ -66,10 +68,13 @@ struct LocalRank {
 
 inline const std::string kParentKey = "all";
 inline const std::string kMainStream = "main";
+// Of a plan's streams (core/plan/plan.h): 0 is the main one.
+std::string stream_key(std::int32_t stream);
 
 struct NcclCommunicator {
-  std::string key;         // "all", the members of a group ("0-3", "0,2"), or a pair ("1:4")
-  std::string stream_key;  // "main", or the pair's key
+  std::string key;  // "all", the members of a group ("0-3", "0,2"), or a pair ("1:4"); of a plan's
+                    // further streams followed by its key ("all of stream 1")
+  std::string stream_key;             // "main", "stream 1", or the pair's key
   std::vector<std::int32_t> members;  // global ranks, in the communicator's order
   std::vector<NcclComm> comms;        // per local rank; null if not a member
   std::int32_t place_of(std::int32_t rank) const;
@@ -106,9 +111,14 @@ class Communicators {
   std::size_t size() const { return communicators_.size(); }
   static std::string group_key(std::span<const std::int32_t> members);
   static std::string pair_key(std::int32_t a, std::int32_t b);
+  // A communicator's key for a stream of a plan.
+  static std::string key_on(const std::string& key, std::int32_t stream);
 
-  // The communicators of disjoint groups; makes those that do not exist yet.
-  std::vector<const NcclCommunicator*> groups(const std::vector<std::vector<std::int32_t>>& groups);
+  // The communicators of disjoint groups for a stream of a plan; makes those that do not exist yet.
+  std::vector<const NcclCommunicator*> groups(const std::vector<std::vector<std::int32_t>>& groups,
+                                              std::int32_t stream = 0);
+  // That of all ranks for a stream of a plan other than the main one; made if it does not exist.
+  const NcclCommunicator& all(std::int32_t stream);
   // Makes sure that all pairs (low, high), ascending, can exchange; does nothing if the parent
   // serves exchanges.
   void connect(const std::vector<std::pair<std::int32_t, std::int32_t>>& pairs);
@@ -116,7 +126,9 @@ class Communicators {
   PeerRoute route(std::size_t local, std::int32_t peer);
   // Over this communicator; both ranks must be members.
   PeerRoute route(std::size_t local, std::int32_t peer, const NcclCommunicator& communicator);
-  const NcclCommunicator& cached_group(const std::vector<std::int32_t>& members) const;
+  const NcclCommunicator& cached_group(const std::vector<std::int32_t>& members,
+                                       std::int32_t stream = 0) const;
+  const NcclCommunicator& cached_all(std::int32_t stream) const;
   Stream stream(std::size_t local, const std::string& stream_key);
 
   // Runs `calls` between group start and group end, then waits until no communicator is in
@@ -141,7 +153,9 @@ class Communicators {
 
  private:
   NcclCommunicator& add(std::string key, std::string stream_key, std::vector<std::int32_t> members);
+  std::vector<std::int32_t> all_ranks() const;
   void make_parent();
+  void make(const std::vector<NcclCommunicator*>& fresh);
   bool is_lent(const NcclCommunicator& communicator) const {
     return caller_ && communicator.key == kParentKey;
   }
@@ -162,7 +176,8 @@ class Communicators {
   }
   // The parent if these are its members in its order, else the group's own communicator; null if
   // neither exists.
-  const NcclCommunicator* find_group(const std::vector<std::int32_t>& members) const;
+  const NcclCommunicator* find_group(const std::vector<std::int32_t>& members,
+                                     std::int32_t stream) const;
   std::int32_t any_rank() const { return locals_.front().rank; }
 
   NcclApi& api_;

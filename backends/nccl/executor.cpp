@@ -88,12 +88,15 @@ void NcclExecutor::refuse(const std::string& why) {
 void NcclExecutor::make_communicators(const Plan& plan) {
   std::set<std::pair<std::int32_t, std::int32_t>> pairs;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    std::int32_t stream = plan.steps[s].stream;
     std::vector<std::vector<std::int32_t>> groups;
     for (const std::vector<Rank>& group : groups_of(plan, StepId{static_cast<std::int32_t>(s)}))
       for (std::vector<std::int32_t>& members = groups.emplace_back(); Rank rank : group)
         members.push_back(to_int(rank));
     if (!groups.empty())
-      communicators_->groups(groups);
+      communicators_->groups(groups, stream);
+    else if (stream != 0 && communicates(plan.steps[s]))
+      communicators_->all(stream);
     else
       for_each_pair(plan, plan.steps[s], [&](Slot from, Slot to, std::int64_t) {
         pairs.insert(std::minmax(to_int(plan.rank_of(from)), to_int(plan.rank_of(to))));

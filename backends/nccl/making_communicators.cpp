@@ -3,6 +3,7 @@
 // unique ids.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -22,10 +23,14 @@ NcclCommunicator& Communicators::add(std::string key, std::string stream_key,
   return out;
 }
 
-void Communicators::make_parent() {
+std::vector<std::int32_t> Communicators::all_ranks() const {
   std::vector<std::int32_t> all(to_index(world_));
-  for (std::int32_t r = 0; r < world_; ++r) all[to_index(r)] = r;
-  NcclCommunicator& parent = add(kParentKey, kMainStream, std::move(all));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+void Communicators::make_parent() {
+  NcclCommunicator& parent = add(kParentKey, kMainStream, all_ranks());
   if (!caller_) return make_each({&parent});
   RESHARD_CHECK(locals_.size() == 1, "a lent communicator has one rank");
   parent.comms[0] = caller_->comm;
@@ -33,24 +38,36 @@ void Communicators::make_parent() {
 }
 
 std::vector<const NcclCommunicator*> Communicators::groups(
-    const std::vector<std::vector<std::int32_t>>& groups) {
+    const std::vector<std::vector<std::int32_t>>& groups, std::int32_t stream) {
   ensure_usable();
   std::vector<const NcclCommunicator*> out;
   std::vector<NcclCommunicator*> missing;
   for (const std::vector<std::int32_t>& members : groups) {
-    const NcclCommunicator* found = find_group(members);
-    bool parent = policies_.parent_on_use && to_index(world_) == members.size();
+    const NcclCommunicator* found = find_group(members, stream);
+    bool parent = stream == 0 && policies_.parent_on_use && to_index(world_) == members.size();
     if (found == nullptr)
-      found = missing.emplace_back(
-          &add(parent ? kParentKey : group_key(members), kMainStream, members));
+      found = missing.emplace_back(&add(parent ? kParentKey : key_on(group_key(members), stream),
+                                        stream_key(stream), members));
     out.push_back(found);
   }
-  if (missing.empty()) return out;
-  if (can_split(missing))
-    split(missing);
-  else
-    make_each(missing);
+  make(missing);
   return out;
+}
+
+const NcclCommunicator& Communicators::all(std::int32_t stream) {
+  ensure_usable();
+  std::string key = key_on(kParentKey, stream);
+  if (find(key) == nullptr) make({&add(key, stream_key(stream), all_ranks())});
+  return *find(key);
+}
+
+// They have no rank in common.
+void Communicators::make(const std::vector<NcclCommunicator*>& fresh) {
+  if (fresh.empty()) return;
+  if (can_split(fresh))
+    split(fresh);
+  else
+    make_each(fresh);
 }
 
 void Communicators::connect(const std::vector<std::pair<std::int32_t, std::int32_t>>& pairs) {

@@ -2,6 +2,7 @@
 #include "backends/nccl/prepared.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,7 +29,8 @@ Prepared::Prepared(const Plan& plan, Communicators& communicators, Meeting& meet
     RankRun& rank =
         ranks_.emplace_back(RankRun{locals[i], schedules_[i], RankMemory(schedules_[i], shards)});
     for (const Launch& launch : rank.schedule.launches)
-      rank.memory.need_staging(staging_bytes(rank.memory, launch));
+      rank.memory.need_staging(stream_of(launch), staging_bytes(rank.memory, launch));
+    rank.waits = waits_of(rank);
     derive(rank);  // on placeholder addresses, for the size of the tables
   }
 }
@@ -52,7 +54,8 @@ void Prepared::derive(RankRun& rank) {
   rank.tables = LaunchTables();
   rank.actions.clear();
   for (const Launch& launch : rank.schedule.launches)
-    rank.actions.push_back(make_actions(plan_, rank.memory, launch, rank.tables));
+    rank.actions.push_back(
+        make_actions(plan_, rank.memory, launch, stream_of(launch), rank.tables));
 }
 
 std::int64_t Prepared::needed_bytes(std::size_t local) const {
@@ -66,17 +69,45 @@ void Prepared::make_ready() {
     rank.memory.allocate(device(rank));
     derive(rank);
     rank.tables.upload(device(rank), main(rank));
-    rank.events.emplace_back(device(rank));
-    for (const Launch& launch : rank.schedule.launches) {
+    for (const Launch& launch : rank.schedule.launches)
+      rank.communicator.push_back(communicator_of(launch));
+    for (std::size_t i = 0; i < rank.schedule.launches.size() + 2; ++i)
       rank.events.emplace_back(device(rank));
-      std::vector<std::int32_t> members;
-      for (Slot slot : launch.group) members.push_back(to_int(plan_.rank_of(slot)));
-      rank.communicator.push_back(members.empty() || options_.over_parent
-                                      ? nullptr
-                                      : &communicators_.cached_group(members));
-    }
     finish(rank, "uploading tables");
   }
+}
+
+const NcclCommunicator* Prepared::communicator_of(const Launch& launch) const {
+  if (options_.over_parent) return nullptr;
+  std::vector<std::int32_t> members;
+  for (Slot slot : launch.group) members.push_back(to_int(plan_.rank_of(slot)));
+  std::int32_t stream = stream_of(launch);
+  if (!members.empty()) return &communicators_.cached_group(members, stream);
+  bool apart = stream != 0 && std::holds_alternative<Messages>(launch.work);
+  return apart ? &communicators_.cached_all(stream) : nullptr;
+}
+
+// Of the launches on another stream, waiting for the last is enough, and only once.
+std::vector<std::vector<std::int32_t>> Prepared::waits_of(const RankRun& rank) const {
+  const std::vector<Launch>& launches = rank.schedule.launches;
+  std::vector<std::vector<std::int32_t>> out(launches.size());
+  Before before = rank.memory.before();
+  using ByStream = std::array<std::int32_t, kMaxPlanStreams>;
+  std::array<ByStream, kMaxPlanStreams> waited_for;
+  for (ByStream& known : waited_for) known.fill(-1);
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    std::int32_t own = stream_of(launches[i]);
+    ByStream& known = waited_for[to_index(own)];
+    ByStream wanted = known;
+    for (std::int32_t other : before[i]) {
+      std::int32_t& last = wanted[to_index(stream_of(launches[to_index(other)]))];
+      last = std::max(last, other);
+    }
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      if (k != to_index(own) && wanted[k] > known[k]) out[i].push_back(wanted[k]);
+    known = wanted;
+  }
+  return out;
 }
 
 // Waits for the work given to the rank's main stream so far.
@@ -144,6 +175,24 @@ void Prepared::enqueue() {
           taking_part.push_back(&rank);
       if (!taking_part.empty()) issue(StepId{static_cast<std::int32_t>(s)}, taking_part);
     } while (!taking_part.empty());
+  for (RankRun& rank : ranks_) join_streams(rank);
+}
+
+void Prepared::wait_for_others(RankRun& rank) {
+  std::size_t next = rank.next;
+  Stream own = stream(rank, next);
+  if (own == main(rank) && rank.waits[next].empty()) return;
+  if (rank.started.insert(own).second && own != main(rank))
+    device(rank).wait(own, rank.events[0].get());
+  for (std::int32_t launch : rank.waits[next])
+    device(rank).wait(own, rank.events[to_index(launch) + 1].get());
+}
+
+void Prepared::join_streams(RankRun& rank) {
+  for (Stream other : rank.started)
+    if (other != main(rank)) order(rank, other, main(rank));
+  rank.started.clear();
+  device(rank).record(rank.events.back().get(), main(rank));
 }
 
 void Prepared::wait() {
@@ -154,10 +203,14 @@ void Prepared::wait() {
 Timeline Prepared::timeline() const {
   Timeline timeline;
   for (const RankRun& rank : ranks_) {
-    std::int64_t begin_ps = 0;
+    std::array<std::int64_t, kMaxPlanStreams> done_ps{};  // by stream
+    std::vector<std::int64_t> ends_ps;
     Rank global = plan_.rank_of(rank.memory.slot());
     for (std::size_t i = 0; i < rank.schedule.launches.size(); ++i) {
       std::int64_t end_ps = device(rank).elapsed_ps(rank.events[0].get(), rank.events[i + 1].get());
+      std::int64_t& begin_ps = done_ps[to_index(stream_of(rank.schedule.launches[i]))];
+      for (std::int32_t launch : rank.waits[i])
+        begin_ps = std::max(begin_ps, ends_ps[to_index(launch)]);
       auto step = static_cast<std::int32_t>(rank.schedule.launches[i].step);
       // All launches of a step form one span.
       if (i == 0 || timeline.spans.back().step != step)
@@ -165,6 +218,7 @@ Timeline Prepared::timeline() const {
       timeline.spans.back().end_ps = end_ps;
       timeline.end_ps = std::max(timeline.end_ps, end_ps);
       begin_ps = end_ps;
+      ends_ps.push_back(end_ps);
     }
   }
   std::sort(timeline.spans.begin(), timeline.spans.end(), [](const Span& a, const Span& b) {
@@ -176,6 +230,7 @@ Timeline Prepared::timeline() const {
 // ---- issuing ----
 
 void Prepared::issue(StepId step, const std::vector<RankRun*>& ranks) {
+  for (RankRun* rank : ranks) wait_for_others(*rank);
   std::size_t actions = ranks[0]->actions[ranks[0]->next].size();
   for (std::size_t a = 0; a < actions; ++a) {
     const Action& first = ranks[0]->actions[ranks[0]->next][a];
@@ -185,9 +240,12 @@ void Prepared::issue(StepId step, const std::vector<RankRun*>& ranks) {
     }
     for (RankRun* rank : ranks)
       for (LaunchTables::Id table : std::get<Kernels>(rank->actions[rank->next][a]).tables)
-        rank->tables.launch(table, device(*rank), main(*rank));
+        rank->tables.launch(table, device(*rank), stream(*rank, rank->next));
   }
-  for (RankRun* rank : ranks) device(*rank).record(rank->events[++rank->next].get(), main(*rank));
+  for (RankRun* rank : ranks) {
+    Stream own = stream(*rank, rank->next);
+    device(*rank).record(rank->events[++rank->next].get(), own);
+  }
 }
 
 // One group for everything. But pairs with their own streams take one group each, in ascending

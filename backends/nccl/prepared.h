@@ -2,9 +2,11 @@
 // A plan prepared on this process's GPUs: memory, tables and the actions of every rank, step by
 // step.
 //
-// A run issues everything without waiting: the steps in listed order, all of a rank's work on its
-// one stream, and each round of all this process's ranks in one NCCL group. Stream order, the same
-// on every rank, is then the only order that matters. Events between the steps give the times.
+// A run issues everything without waiting: the steps in listed order, each on its stream of the plan
+// (plan.h), and each round of all this process's ranks in one NCCL group. The order on a stream, the
+// same on every rank, and events between streams are then the only order that matters. What streams
+// other than the main one run is between two points of the main one, which may be the caller's.
+// Events between the steps give the times.
 #pragma once
 
 #include <map>
@@ -54,15 +56,32 @@ class Prepared : public PreparedPlan {
     LaunchTables tables = {};
     // The next three are indexed by launch of the schedule.
     std::vector<std::vector<Action>> actions = {};
-    std::vector<const NcclCommunicator*> communicator = {};  // of its collective
-    std::vector<EventOwner> events = {};                     // before the first launch, after each
-    std::size_t next = 0;                                    // while launches are issued
+    // Of its collective, or of its exchange on a stream other than the main one.
+    std::vector<const NcclCommunicator*> communicator = {};
+    std::vector<std::vector<std::int32_t>> waits = {};  // for launches on other streams
+    // Before the first launch, after each, and after all of them.
+    std::vector<EventOwner> events = {};
+    std::size_t next = 0;           // while launches are issued
+    std::set<Stream> started = {};  // those that a run uses
   };
 
   void derive(RankRun& rank);
   Timeline timeline() const;
   Device& device(const RankRun& rank) const { return *communicators_.local(rank.local).device; }
   Stream main(const RankRun& rank) const { return communicators_.stream(rank.local, kMainStream); }
+  // The plan's stream on which a launch runs.
+  std::int32_t stream_of(const Launch& launch) const {
+    return options_.over_parent ? 0 : plan_.steps[launch.step].stream;
+  }
+  Stream stream(const RankRun& rank, std::size_t launch) const {
+    return communicators_.stream(rank.local, stream_key(stream_of(rank.schedule.launches[launch])));
+  }
+  const NcclCommunicator* communicator_of(const Launch& launch) const;
+  std::vector<std::vector<std::int32_t>> waits_of(const RankRun& rank) const;
+  // Makes the next launch wait for those on other streams, or for the start of the run.
+  void wait_for_others(RankRun& rank);
+  // Makes the main stream wait for all others.
+  void join_streams(RankRun& rank);
   // Issues the next launch of each of these ranks; all these launches belong to `step`.
   void issue(StepId step, const std::vector<RankRun*>& ranks);
   // Two global ranks, ascending.

@@ -6,6 +6,7 @@
 
 #include "core/base/errors.h"
 #include "core/plan/plan.h"
+#include "core/plan/streams.h"
 
 namespace reshard {
 namespace {
@@ -137,6 +138,7 @@ Plan join(const std::vector<Plan>& plans) {
                           [&](const Plan& plan) { return plan.planner == plans[0].planner; });
   Plan out = join(std::move(requests), parts, same ? plans[0].planner : "joined");
   out.stages = stages_of(groups);
+  assign_streams(out);
   return out;
 }
 

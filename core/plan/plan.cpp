@@ -144,6 +144,12 @@ std::string_view text(CollectiveKind kind) {
   return {};
 }
 
+std::int32_t stream_count(const Plan& plan) {
+  std::int32_t count = 1;
+  for (const Step& step : plan.steps) count = std::max(count, step.stream + 1);
+  return count;
+}
+
 std::vector<Slot> slots_of(const Step& step) {
   std::vector<Slot> slots;
   for_each_slot(step, [&](Slot slot) { slots.push_back(slot); });

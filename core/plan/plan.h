@@ -18,6 +18,12 @@
 // starts its part when its own parts of all steps in `after` are done (steps in which it has no
 // part do not count). `after` names only earlier steps, ascending.
 //
+// Streams. A step runs on one of the plan's streams, each with communicators of its own. Steps of
+// one stream run one after the other on a rank, so they may be on one only if the dependencies give
+// them that order there (core/plan/streams.h); steps that may overlap on a rank are on
+// different streams. The planners' table and the reader of texts put plans on streams; until then
+// all steps are on stream 0.
+//
 // Stages. If the job's tensors have an order (core/layout/stages.h), a step works on tensors of one
 // stage, and the dependencies of the steps hold that order on every rank.
 //
@@ -41,6 +47,8 @@ namespace reshard {
 // The buffers of the first tensor, in most plans the only one.
 inline constexpr BufferId kSourceBuffer{0};
 inline constexpr BufferId kDestinationBuffer{1};
+
+inline constexpr std::int32_t kMaxPlanStreams = 32;
 
 enum class BufferRole : std::uint8_t { Source, Destination, Temporary };
 
@@ -272,6 +280,7 @@ struct Step {
   std::vector<StepId> after;  // ascending, all earlier
   // Mesh axes along which the step works, for reports; empty if none in particular.
   std::vector<int> axes;
+  std::int32_t stream = 0;  // of the plan's, 0 .. kMaxPlanStreams - 1
   friend bool operator==(const Step&, const Step&) = default;
 };
 
@@ -344,8 +353,8 @@ struct PlanOfTensors {
 // One plan for all the tensors of several plans, which stay independent: the steps of the first,
 // then those of the second and so on. Every tensor is in one of the parts.
 Plan join(std::vector<Request> tensors, std::span<const PlanOfTensors> parts, std::string planner);
-// The same with the tensors in the order of the plans, and their stages beside each other. At least
-// one plan.
+// The same with the tensors in the order of the plans, and their stages beside each other; on as few
+// streams as a planner's plan. At least one plan.
 Plan join(const std::vector<Plan>& plans);
 // One plan for a job in stages, from the plans of the stages, each of the stage's tensors in their
 // order: on every rank, what has to come after what comes after it.
@@ -389,6 +398,14 @@ void for_each_slot(const Step& step, Visit&& visit) {
 inline BufferId any_buffer(const Step& step) {
   return std::visit([](const auto& body) { return body.any_buffer(); }, step.body);
 }
+
+// Whether ranks talk to each other in it.
+inline bool communicates(const Step& step) {
+  return exchange_of(step) != nullptr || collective_of(step) != nullptr;
+}
+
+// How many streams the plan's steps are on: the highest number among them plus 1, at least 1.
+std::int32_t stream_count(const Plan& plan);
 
 // Slots with a part in the step, ascending, each once.
 std::vector<Slot> slots_of(const Step& step);

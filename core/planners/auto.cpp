@@ -63,7 +63,7 @@ class Candidates {
     own.p2p = p2p_;
     try {
       Plan plan = make(own);
-      fit_found(plan, input, found);
+      finish(plan, input, found);
       auto like = std::find_if(made_.begin(), made_.end(), [&](const ConsideredPlan& other) {
         return other.plan.steps == plan.steps && other.plan.buffers == plan.buffers;
       });

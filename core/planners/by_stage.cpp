@@ -136,7 +136,7 @@ class ByStage {
     Plan plan = join_stages({requests_.begin(), requests_.end()}, stages_, plans,
                             same ? plans.front()->planner : std::string(kByStage));
     PlanFindings found;
-    fit_found(plan, input_, found);
+    finish(plan, input_, found);
     return {std::move(planner), std::move(plan), std::move(why), std::move(found)};
   }
 

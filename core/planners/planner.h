@@ -70,6 +70,7 @@ struct PlanFindings {
   std::optional<PlanBytes> bytes;
   std::optional<MemoryNeeds> needs;  // if there are limits
   std::optional<PlanTiming> timing;
+  bool finished = false;  // `finish` has seen the plan
 };
 
 // What a planner can use in addition to the demand.
@@ -105,11 +106,11 @@ const PlannerRow& find_planner(std::string_view name, std::string_view field = "
 // By the topology of the input; unset without one.
 NodeOf nodes_of(const PlannerInput& input);
 
-// Fits a plan into the memory limits, unless `found` has what it needs; drops what was found of it
-// if that changes it.
-void fit_found(Plan& plan, const PlannerInput& input, PlanFindings& found);
+// Fits a plan into the memory limits and puts its steps on streams (core/plan/streams.h), unless `found`
+// says that this was done; drops what was found of the plan if that changes it.
+void finish(Plan& plan, const PlannerInput& input, PlanFindings& found);
 
-// Makes the planner's plan, as small as the memory limits ask for, or, if it cannot be that small,
+// Makes and finishes the planner's plan, as small as the memory limits ask for, or, if it cannot be that small,
 // as it can be. Its InputErrors name the planner.
 Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput& input);
 

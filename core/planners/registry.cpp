@@ -4,6 +4,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/plan/streams.h"
 #include "core/planners/planner.h"
 
 namespace reshard {
@@ -44,12 +45,23 @@ NodeOf nodes_of(const PlannerInput& input) {
   return [topology = input.topology](Rank rank) { return topology->node_of(rank); };
 }
 
-void fit_found(Plan& plan, const PlannerInput& input, PlanFindings& found) {
+void finish(Plan& plan, const PlannerInput& input, PlanFindings& found) {
   plan.frees_sources = input.memory.free_sources;
-  if (!input.memory.any() || found.needs) return;
-  Fitted fitted = fit(plan, input.memory, nodes_of(input));
-  if (fitted.changed) found = {};
-  found.needs = fitted.needs;
+  if (found.finished) return;
+  bool changed = false;
+  if (input.memory.any() && !found.needs) {
+    Fitted fitted = fit(plan, input.memory, nodes_of(input));
+    changed = fitted.changed;
+    found.needs = fitted.needs;
+  }
+  std::optional<MemoryNeeds> needs = found.needs;
+  if (assign_streams(plan)) {
+    changed = true;
+    if (needs) needs = memory_needs(plan);
+  }
+  if (changed) found = {};
+  found.needs = needs;
+  found.finished = true;
 }
 
 Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput& input) {
@@ -58,7 +70,7 @@ Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput
   if (to.found == nullptr) to.found = &own;
   try {
     Plan plan = planner.make(demand, to);
-    fit_found(plan, input, *to.found);
+    finish(plan, input, *to.found);
     return plan;
   } catch (const InputError& error) {
     throw error.in(fmt::format("planner {}", planner.name));

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "core/layout/zero_axes.h"
+#include "core/plan/step_order.h"
 #include "core/proof/contents.h"
 #include "core/proof/proof.h"
-#include "core/schedule/step_order.h"
 
 namespace reshard {
 

@@ -11,9 +11,9 @@
 
 #include "core/base/errors.h"
 #include "core/base/integers.h"
+#include "core/plan/step_order.h"
 #include "core/schedule/lowering.h"
 #include "core/schedule/packed_messages.h"
-#include "core/schedule/step_order.h"
 
 namespace reshard {
 namespace {

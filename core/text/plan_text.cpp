@@ -95,6 +95,7 @@ class Writer {
       put(out_, "{}{}", i == 0 ? " after " : ",", static_cast<std::int32_t>(step.after[i]));
     for (std::size_t i = 0; i < step.axes.size(); ++i)
       put(out_, "{}{}", i == 0 ? " axes " : ",", step.axes[i]);
+    if (step.stream != 0) put(out_, " stream {}", step.stream);
     put(out_, "\n");
     std::visit([&](const auto& body) { lines(body); }, step.body);
   }

@@ -21,6 +21,7 @@ std::vector<StepRow> step_rows(const Plan& plan, const PlanBytes& bytes) {
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     StepRow row{
         kind_text(plan.steps[s]), plan.steps[s].axes, {}, bytes.received_per_step[s], {}, {}};
+    row.stream = plan.steps[s].stream;
     for (Slot slot : slots_of(plan.steps[s])) row.ranks.push_back(plan.rank_of(slot));
     rows.push_back(std::move(row));
   }
@@ -83,6 +84,7 @@ RunReport report_on(Study& study) {
   report.needs = study.needs();
   report.frees_sources = plan.frees_sources;
   report.steps = step_rows(plan, report.bytes);
+  report.streams = stream_count(plan);
   IndexVector<std::int32_t, Extent> extents = extents_of(timeline, report.steps.size());
   for (std::size_t s = 0; s < extents.size(); ++s) {
     report.steps[s].start_ps = extents[s].start_ps;

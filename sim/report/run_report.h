@@ -31,6 +31,7 @@ struct StepRow {
   std::int64_t bytes = 0;
   std::optional<std::int64_t> start_ps, end_ps;  // first start and last end on any rank
   std::vector<std::string> why = {};             // the planner's reasons, if requested
+  std::int32_t stream = 0;                       // of the plan's
 
   std::optional<std::int64_t> duration_ps() const;
 };
@@ -52,6 +53,7 @@ struct RunReport {
   PlanBytes bytes;                                     // by rank in the order of `ranks`
   MemoryNeeds needs;
   bool frees_sources = false;
+  std::int32_t streams = 1;
   std::int64_t padding_total = 0;
   std::string_view transport;
   std::int64_t time_ps = 0;        // by that transport

@@ -58,7 +58,8 @@ struct CommunicatorUse {
 
 // What the first use of one plan creates: the communicator of its ranks, if it has messages or
 // collectives of all of them or the policy creates it at the start; those of its collectives'
-// groups; and the connection to each peer that it sends to.
+// groups; and the connection to each peer that it sends to. All of them again for each further
+// stream of the plan that uses them.
 CommunicatorUse first_use_of(const Plan& plan, CommunicatorPolicy policy, const SetupCosts& costs);
 
 // Sets the communicator of each operation of the workload and appends the setups. These take time

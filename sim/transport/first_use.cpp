@@ -22,17 +22,18 @@ class FirstUse {
 
   CommunicatorUse run() {
     std::vector<std::optional<StepTraffic>> sent;
-    bool parent = at_start_;
+    std::set<std::int32_t> with_parent;  // streams
+    if (at_start_) with_parent.insert(0);
     for (const Step& step : plan_.steps) {
       sent.push_back(step_traffic(plan_, step));
-      parent = parent || (sent.back() && is_whole(*sent.back()));
+      if (sent.back() && is_whole(*sent.back())) with_parent.insert(step.stream);
     }
-    if (parent) make(plan_.ranks, costs_.making_ps(plan_.ranks.size()));
-    for (const std::optional<StepTraffic>& step : sent)
-      if (step && !step->kind)
-        connect(*step);
-      else if (step && !is_whole(*step))
-        make_groups(*step);
+    for (std::int32_t stream : with_parent) make_parent(stream);
+    for (std::size_t s = 0; s < sent.size(); ++s)
+      if (sent[s] && !sent[s]->kind)
+        connect(*sent[s], plan_.steps[s].stream);
+      else if (sent[s] && !is_whole(*sent[s]))
+        make_groups(*sent[s], plan_.steps[s].stream);
     for (const auto& [rank, spent] : by_rank_) {
       use_.making_ps = std::max(use_.making_ps, spent.making_ps);
       use_.connecting_ps = std::max(use_.connecting_ps, spent.peers * costs_.connect_ps);
@@ -60,8 +61,14 @@ class FirstUse {
     }
   }
 
+  // Those of further streams are split off the first, where that is made at the start.
+  void make_parent(std::int32_t stream) {
+    bool split = at_start_ && stream != 0;
+    make(plan_.ranks, split ? costs_.split_ps : costs_.making_ps(plan_.ranks.size()));
+  }
+
   // Groups of one step have no rank in common, so one call of all ranks splits all of them off.
-  void make_groups(const StepTraffic& step) {
+  void make_groups(const StepTraffic& step, std::int32_t stream) {
     std::vector<Rank> ranks;
     for (Slot slot : step.slots) ranks.push_back(plan_.rank_of(slot));
     bool split = false;
@@ -69,7 +76,7 @@ class FirstUse {
       std::vector<Rank> group(ranks.begin() + static_cast<std::ptrdiff_t>(first),
                               ranks.begin() + static_cast<std::ptrdiff_t>(first) + step.group_size);
       std::sort(group.begin(), group.end());
-      if (!groups_.insert(group).second) continue;
+      if (!groups_.emplace(stream, group).second) continue;
       make(group, at_start_ ? 0 : costs_.making_ps(group.size()));
       split = at_start_;
     }
@@ -77,12 +84,12 @@ class FirstUse {
       for (Rank rank : plan_.ranks) by_rank_[rank].making_ps += costs_.split_ps;
   }
 
-  void connect(const StepTraffic& step) {
+  void connect(const StepTraffic& step, std::int32_t stream) {
     for (const Flow& flow : step.flows) {
       std::pair<Rank, Rank> pair =
           std::minmax(plan_.rank_of(step.slots[to_index(flow.source)]),
                       plan_.rank_of(step.slots[to_index(flow.destination)]));
-      if (!pairs_.insert(pair).second) continue;
+      if (!pairs_.emplace(stream, pair).second) continue;
       ++use_.connected;
       ++by_rank_[pair.first].peers;
       ++by_rank_[pair.second].peers;
@@ -94,8 +101,9 @@ class FirstUse {
   bool at_start_;
   CommunicatorUse use_;
   std::map<Rank, Spent> by_rank_;
-  std::set<std::vector<Rank>> groups_;
-  std::set<std::pair<Rank, Rank>> pairs_;
+  // By stream, as each has its own.
+  std::set<std::pair<std::int32_t, std::vector<Rank>>> groups_;
+  std::set<std::pair<std::int32_t, std::pair<Rank, Rank>>> pairs_;
 };
 
 }  // namespace

@@ -12,8 +12,8 @@
 #include <numeric>
 #include <vector>
 
+#include "core/plan/step_order.h"
 #include "core/schedule/lowering.h"
-#include "core/schedule/step_order.h"
 
 namespace reshard::test {
 

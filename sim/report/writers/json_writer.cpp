@@ -75,6 +75,7 @@ Json step_json(const StepRow& step) {
   return {{"kind", step.kind},
           {"axis", axis_json(step.axes)},
           {"ranks", ranks_text(step.ranks)},
+          {"stream", step.stream},
           {"bytes", step.bytes}};
 }
 

@@ -119,6 +119,11 @@ void add_bytes(const RunReport& report, Facts& facts) {
                           "included",
                           bytes_text(report.needs.extra_bytes)));
   add_classes(report.classes, false, facts);
+  if (report.streams > 1)
+    facts.add("streams",
+              fmt::format("{}, each with communicators of its own, so that steps on different ones "
+                          "overlap",
+                          report.streams));
   facts.add("proof", kProof);
 }
 

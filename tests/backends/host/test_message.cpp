@@ -101,7 +101,7 @@ TEST_CASE("drawn messages are cut alike at both ends and arrive whole") {
 }
 
 TEST_CASE(
-    "a box that is one stretch of its buffer is one chunk in place; a large one is cut into equal "
+    "a box that is one stretch of its buffer is one chunk in place, a large one is cut into equal "
     "ones") {
   std::vector<float> buffer(6 * 8);
   HostMessage message;

@@ -178,7 +178,7 @@ TEST_CASE("two processes that say the same rank") {
     CHECK(text.find("two processes claim to be rank 1") != std::string::npos);
 }
 
-TEST_CASE("strangers are ignored; a stranger at rank 0's address is not rank 0") {
+TEST_CASE("strangers are ignored, a stranger at rank 0's address is not rank 0") {
   MeetingPlace place = new_place();
   std::string joined;
   std::thread member([&] {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/errors.h"
+#include "core/plan/streams.h"
 #include "core/planners/planner.h"
 #include "tests/backends/nccl/caller_rank.h"
 #include "tests/conformance/conformance.h"
@@ -51,6 +52,7 @@ TEST_CASE("drawn requests on callers' buffers end with the store's bytes") {
       job.limit = std::chrono::seconds(20);
       job.standin.version = row.version;
       job.standin.in_progress_polls = row.polls;
+      if (!row.over_parent) job.standin.room = to_index(kStreams);
       job.standin.seed = static_cast<std::uint64_t>(world);
       ConformanceReport report;
       std::mutex mutex;
@@ -263,7 +265,7 @@ TEST_CASE("temporaries that do not fit are refused by all ranks before anything 
 }
 
 TEST_CASE(
-    "what never ends is told at the time limit; the communicator is aborted only where that is "
+    "what never ends is told at the time limit, the communicator is aborted only where that is "
     "asked for") {
   Plan plan = planned(2, "S(0)", "S(1)", "p2p");
   for (NcclFault::Kind kind : {NcclFault::Kind::Never, NcclFault::Kind::AsyncError})
@@ -271,7 +273,7 @@ TEST_CASE(
       StandinJob job;
       job.world = 2;
       job.limit = std::chrono::milliseconds(1000);
-      job.standin.faults = {{kind, 0, 2}};  // its first two launches make the plan ready
+      job.standin.faults = {{kind, 0, 3}};  // its first 3 launches make the plan ready
       std::vector<std::string> errors;
       std::mutex mutex;
       StandinOutcome outcome = run_callers(job, [&](CallerRank& rank) {
@@ -299,7 +301,7 @@ TEST_CASE(
       REQUIRE(errors.size() == 4);
       for (std::size_t i = 0; i < 4; i += 2)
         CHECK_THAT(errors[i],
-                   Contains("not done within 300ms") || Contains("reports: stand-in error 6"));
+                   Contains("not done within 1000ms") || Contains("reports: stand-in error 6"));
       for (std::size_t i = 1; i < 4; i += 2)
         CHECK_THAT(errors[i], Contains("the first error was: "));
     }

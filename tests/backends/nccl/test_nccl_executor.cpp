@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/base/errors.h"
+#include "core/plan/streams.h"
 #include "core/planners/planner.h"
 #include "tests/conformance/conformance.h"
 #include "tests/support/standins/nccl_ranks.h"
@@ -25,9 +26,10 @@ struct Result {
   ConformanceReport report;
 };
 
-Result check(const StandinJob& job, std::int64_t draws, std::uint64_t seed) {
+Result check(StandinJob job, std::int64_t draws, std::uint64_t seed) {
   Result result;
   std::mutex mutex;
+  job.standin.room = to_index(kStreams);
   result.outcome = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t driver) {
     ConformanceOptions options;
     options.world = job.world;

@@ -8,7 +8,7 @@
 using namespace reshard;
 using Catch::Matchers::Message;
 
-TEST_CASE("lines end with either end, the last one without; a mark at the front is no text") {
+TEST_CASE("lines end with either end, the last one without, a mark at the front is no text") {
   std::string_view text = "a\r\n\nb\rc\n\r\nd";
   std::vector<std::string> lines;
   while (!text.empty()) lines.emplace_back(take_line(text));

@@ -126,7 +126,7 @@ TEST_CASE("stages are listed in turn, else by their first tensors") {
   CHECK(stages[2] == Stage{{TensorId{4}}, {1}});
 }
 
-TEST_CASE("groups of several jobs stay beside each other; twins among them are one stage") {
+TEST_CASE("groups of several jobs stay beside each other, twins among them are one stage") {
   TensorId a{0}, b{1}, c{2}, d{3}, e{4};
   Stages groups;
   add_groups(groups, {{{b}, {}}, {{a}, {0}}}, 2, 0);  // b, then a

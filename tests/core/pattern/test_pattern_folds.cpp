@@ -183,7 +183,7 @@ TEST_CASE("where not all addends can be non-zero some are, and the fold tells el
   }
 }
 
-TEST_CASE("as many factors are powers of two as a dtype has exponents; of more, every second") {
+TEST_CASE("as many factors are powers of two as a dtype has exponents, of more, every second") {
   struct Exponents {
     DType dtype;
     std::int32_t count;

@@ -45,7 +45,7 @@ TEST_CASE("even blocks that are contiguous are not packed") {
   CHECK(step_kinds(rule("4", "1,8", "P", "S1")) == "reduce_scatter[0]");
 }
 
-TEST_CASE("the indices that two lists of runs share; what only touches shares none") {
+TEST_CASE("the indices that two lists of runs share, what only touches shares none") {
   std::array<Run, 2> a{{{0, 0, 4}, {8, 4, 4}}}, b{{{2, 0, 2}, {6, 2, 2}}};
   std::array<Run, 1> c{{{3, 0, 6}}};
   auto shared = [](Runs one, Runs other) {

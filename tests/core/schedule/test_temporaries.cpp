@@ -5,10 +5,10 @@
 #include <set>
 
 #include "core/base/errors.h"
+#include "core/plan/step_order.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/schedule/forwarding.h"
-#include "core/schedule/step_order.h"
 #include "core/schedule/temporaries.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"

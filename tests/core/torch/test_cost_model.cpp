@@ -66,7 +66,7 @@ TEST_CASE("nothing to do and full replication cost nothing") {
   CHECK(cost("2x2", "64,64", "S0,R", "S0,S1", 8) == 0.0);
 }
 
-TEST_CASE("a change of shard order costs; strided shards that are none and other meshes infinite") {
+TEST_CASE("a change of shard order costs, strided shards that are none and other meshes infinite") {
   CHECK(cost("2x2", "64,64", "S(0)[0]S(0)[1]", "S(0)[1]S(0)[0]", 8) > 0.0);
   CHECK(cost("2x2", "64,64", "S(0)[1]S(0)[0]", "S(0)[1]S(0)[0]", 8) == 0.0);
   CHECK(cost("2x2", "64,64", "_S(0,3)S(0)", "RS(0)", 8) == kInfinite);

@@ -181,7 +181,7 @@ TEST_CASE("rows beyond the machine are refused") {
                   InputError);
 }
 
-TEST_CASE("errors are relative; nine of ten are at most p90") {
+TEST_CASE("errors are relative, nine of ten are at most p90") {
   std::vector<MeasuredCollective> rows(11, {CollectiveKind::AllReduce, 2, 8, 1000, "a:1"});
   std::vector<RowError> errors;
   for (std::size_t i = 0; i < rows.size(); ++i)

@@ -174,7 +174,7 @@ TEST_CASE("rates tell NVLink from PCIe, and islands of PCIe from what lies betwe
   CHECK(route_of(line, 0, 2).find("cap=20GB/s") != std::string::npos);
 }
 
-TEST_CASE("what was measured in both directions only; directions that differ") {
+TEST_CASE("what was measured in both directions only, directions that differ") {
   auto fast_there = [](int a, int b) { return a < b ? "50.00" : "20.00"; };
   CHECK(read_topology(table(kOneWay, 2, fast_there), "m").doubts ==
         std::vector<std::string>{"m:3: 50.000 GB/s from GPU 0 to 1, but 20.000 GB/s back"});
@@ -209,7 +209,7 @@ TEST_CASE("texts of p2pBandwidthLatencyTest that are cut or wrong") {
 
 // ---- the same nodes on another network
 
-TEST_CASE("fewer NICs are shared by a node's GPUs; a fat tree's uplinks carry less than all NICs") {
+TEST_CASE("fewer NICs are shared by a node's GPUs, a fat tree's uplinks carry less than all NICs") {
   Topology one = find_topology("dgx-h200:2,nics=1");
   CHECK(one.name() == "dgx-h200:2,nics=1");
   CHECK(route_of(one, 3, 8) == "network NET node0.nics-out=50GB/s node1.nics-in=50GB/s 2.7us");

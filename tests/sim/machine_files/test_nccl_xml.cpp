@@ -118,7 +118,7 @@ TEST_CASE("NVLinks between GPUs: a bridge of two is a port, any other graph a li
   CHECK(route_of(three, 0, 2) == "nvlink NVL node0.link02=28.125GB/s 0.7us");
 }
 
-TEST_CASE("NICs: those nearest to a GPU count, no faster than their slot; few are shared") {
+TEST_CASE("NICs: those nearest to a GPU count, no faster than their slot, few are shared") {
   auto with_nics = [](const std::string& nics) {
     std::string text = box();
     return text.insert(text.find("</cpu>"), nics);
@@ -168,7 +168,7 @@ TEST_CASE("files that are no dump of one node") {
         "f:6: expected one host, by host_hash, found a second one");
 }
 
-TEST_CASE("XML that wants memory or depth is refused; entities are not replaced") {
+TEST_CASE("XML that wants memory or depth is refused, entities are not replaced") {
   std::string deep = "<system version=\"1\"><cpu numaid=\"0\">";
   for (int i = 0; i < 100'000; ++i) deep += "<pci>";
   CHECK(refusal(deep).find("expected XML, found") != std::string::npos);

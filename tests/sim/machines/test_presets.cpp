@@ -182,7 +182,7 @@ TEST_CASE("four GPUs with a link per pair and direction") {
     }
 }
 
-TEST_CASE("dgx-v100: six links a GPU, one or two to a neighbour; the rest between sockets") {
+TEST_CASE("dgx-v100: six links a GPU, one or two to a neighbour, the rest between sockets") {
   Topology topology = find_topology("dgx-v100:2");
   for (std::int32_t from = 0; from < 8; ++from) {
     std::int64_t out = 0, in = 0;

@@ -51,7 +51,7 @@ TEST_CASE("words become smaller, then turn, then name the first rank, then go") 
   CHECK(only({0, 0, 8, 8}) == std::make_tuple(std::string(), 0.0, false));
 }
 
-TEST_CASE("all ranks or none where that is wanted; there is room where something may stand") {
+TEST_CASE("all ranks or none where that is wanted, there is room where something may stand") {
   auto words = [](const Rectangle& at, bool whole) {
     ReadBack picture = label_on(at, {"100-103,200-203", "", kYellow, whole});
     return picture.all("//text").size();

@@ -234,7 +234,7 @@ std::string all_findings(const ReplayReport& report) {
 
 }  // namespace
 
-TEST_CASE("a thousand programs run; each with a fault is named with its rank and lines") {
+TEST_CASE("a thousand programs run, each with a fault is named with its rank and lines") {
   std::map<Damage, int> seen;
   int damaged = 0;
   for (std::uint64_t seed = 0; damaged < 1000; ++seed) {

@@ -150,7 +150,7 @@ TEST_CASE("a batch exchanges what one after the other would block") {
   CHECK(report.time_ps == kMessagePs + 1'000);
 }
 
-TEST_CASE("isend and irecv hold nobody back; what comes after them by name waits") {
+TEST_CASE("isend and irecv hold nobody back, what comes after them by name waits") {
   std::vector<std::string> lines{end("isend", 0, 1, R"(, "comm": "a", "id": "m")"),
                                  compute(0, 3'000'000), end("recv", 1, 0, R"(, "comm": "a")")};
   CHECK(replayed(lines).time_ps == 3'000'000);

@@ -102,7 +102,7 @@ TEST_CASE("first use of all pairs of 8 x 8 ranks: pairwise against eager, by han
   CHECK(of(report, Cached).use.created == 2016);
 }
 
-TEST_CASE("cold, a communicator takes its time where it is first needed; warm it takes none") {
+TEST_CASE("cold, a communicator takes its time where it is first needed, warm it takes none") {
   std::vector<std::string> lines{end("send", 0, 1), end("recv", 1, 0), end("send", 0, 1),
                                  end("recv", 1, 0)};
   constexpr std::int64_t kBoth = 2'000'000;
@@ -119,7 +119,7 @@ TEST_CASE("cold, a communicator takes its time where it is first needed; warm it
   CHECK(of(split, Pairwise).end_ps == cold);
 }
 
-TEST_CASE("messages of the parent follow each other; those of pairs do not") {
+TEST_CASE("messages of the parent follow each other, those of pairs do not") {
   // Rank 0 sends to 1 and to 2 on two streams.
   std::vector<std::string> lines{end("send", 0, 1), end("recv", 1, 0),
                                  end("send", 0, 2, R"(, "stream": 1)"), end("recv", 2, 0)};
@@ -235,7 +235,7 @@ TEST_CASE("a batch that makes the parent needs all ranks") {
   CHECK(hang_of(lines, Cached) == "runs");
 }
 
-TEST_CASE("what names a communicator keeps it; what copy engines carry has none") {
+TEST_CASE("what names a communicator keeps it, what copy engines carry has none") {
   const std::string own = R"(, "comm": "own")", engine = R"(, "transport": "copy-engine")";
   ReplayReport named = replayed({end("send", 0, 1, own), end("recv", 1, 0, own)}, Pairwise);
   CHECK(of(named, Pairwise).use.created == 1);

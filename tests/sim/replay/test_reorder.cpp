@@ -59,7 +59,7 @@ std::vector<std::string> stages(bool upstream_first) {
 
 }  // namespace
 
-TEST_CASE("send 1 -> 2 delays send 2 -> 3 and the next forward pass; the other order does not") {
+TEST_CASE("send 1 -> 2 delays send 2 -> 3 and the next forward pass, the other order does not") {
   // With it first the forward pass on 3 begins when both messages are over, behind stage 1:
   // 30 + 2 + 2, and takes 10. The other way round it begins at 2, and 1 -> 2 ends the run at 32.
   ReplayReport delayed = replayed(stages(true)), ready = replayed(stages(false));
@@ -209,7 +209,7 @@ TEST_CASE("what is asynchronous between two keeps nobody in place") {
   CHECK(report.reordered->swaps[0].gain_ps == 12 * kUs);
 }
 
-TEST_CASE("the longest wait is told first; each order that was run is counted") {
+TEST_CASE("the longest wait is told first, each order that was run is counted") {
   // The better order has no pair: what waits there waits for stage 1.
   ReplayReport one = replayed(stages(true));
   CHECK(one.reordered->tried == 1);

@@ -103,7 +103,7 @@ TEST_CASE("Bare collectives run as their expansion and have a bound from their m
   CHECK(Rig(topology).replay(trace).time_ps == kLatency + 3 * 100'000 * kByte + kFloor);
 }
 
-TEST_CASE("An operation may name what carries it; the report sets the time of links alone beside") {
+TEST_CASE("An operation may name what carries it, the report sets the time of links alone beside") {
   Topology topology = test::star(4);
   auto replayed = [&](const std::string& first, const std::string& second) {
     auto line = [](const std::string& transport) {
@@ -173,7 +173,7 @@ TEST_CASE("Every kind of collective stays above its bound on every group") {
 }
 
 TEST_CASE(
-    "Redistributions on one stream follow each other; each different one is planned, proved and "
+    "Redistributions on one stream follow each other, each different one is planned, proved and "
     "moved once") {
   Topology topology = test::star(4);
   Rig rig(topology, "p2p");

@@ -82,7 +82,7 @@ bool in_a_row(const Stages& stages) {
 }  // namespace
 
 TEST_CASE(
-    "drawn jobs in order: proved, moved, not below the bound; auto's is not slower than any") {
+    "drawn jobs in order: proved, moved, not below the bound, auto's is not slower than any") {
   std::map<std::string, int> made;
   int rows = 0, of_nccl = 0, sharper = 0;
   for (std::uint64_t seed = 1; seed <= 240 / kOneOf; ++seed) {

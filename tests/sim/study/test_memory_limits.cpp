@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/base/errors.h"
+#include "core/plan/step_order.h"
 #include "core/schedule/held_memory.h"
-#include "core/schedule/step_order.h"
 #include "sim/machines/presets.h"
 #include "sim/store/data_check.h"
 #include "sim/store/store.h"

@@ -124,7 +124,7 @@ TEST_CASE("a call of another size, type or kind is named with what the others ca
 }
 
 TEST_CASE(
-    "two calls the wrong way round are one finding; their numbers make equal ones different") {
+    "two calls the wrong way round are one finding, their numbers make equal ones different") {
   CHECK(
       finding_of({call(0, 8), call(0, 16), call(1, 16), call(1, 8), call(2, 8), call(2, 16)}) ==
       "t.jsonl:4: rank 1 calls all_reduce of 16 bytes in line 4 before all_reduce of 8 bytes in "
@@ -179,7 +179,7 @@ TEST_CASE("what one line says for all stands among the calls of each") {
         "line 5; ranks 0-1 call them in the opposite order in lines 2, 3, 4 (communicator 'tp')");
 }
 
-TEST_CASE("what one call says of the transport holds for all; two words are a finding") {
+TEST_CASE("what one call says of the transport holds for all, two words are a finding") {
   auto by = [](int rank, const char* transport) {
     return call(rank, 8, fmt::format(R"(, "comm": "tp", "transport": "{}")", transport));
   };

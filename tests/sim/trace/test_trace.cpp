@@ -70,7 +70,7 @@ TEST_CASE("A trace says what its lines say") {
   CHECK(highest_rank(trace) == 11);
 }
 
-TEST_CASE("Lines that say the same share one request; blank lines and CRLF do not matter") {
+TEST_CASE("Lines that say the same share one request, blank lines and CRLF do not matter") {
   std::string line = R"t({"op": "redistribute", "shape": [8], "dtype": "f32", )t"
                      R"t("from": "S(0)R", "to": "RR", "mesh": "a"})t";
   Trace trace = trace_of(kHeader + "\r\n \r\n" + line + "\r\n\n" + line);

@@ -39,7 +39,7 @@ ReplayReport replayed(const Trace& trace, const Topology& topology) {
 
 }  // namespace
 
-TEST_CASE("Content shows the format; what no format recognises is refused as a native trace") {
+TEST_CASE("Content shows the format, what no format recognises is refused as a native trace") {
   CHECK(read_as("{\"reshard_trace\": 1}").operations.empty());
   CHECK(read_as("\n 0  8\t\r\n8 0\n").operations.size() == 4);
   CHECK(read_as("0", "alltoallv-matrix").operations.empty());
@@ -51,7 +51,7 @@ TEST_CASE("Content shows the format; what no format recognises is refused as a n
         "--format: expected one of reshard, alltoallv-matrix, found 'csv'");
 }
 
-TEST_CASE("Each line of a matrix is what a rank sends; what it keeps is no message") {
+TEST_CASE("Each line of a matrix is what a rank sends, what it keeps is no message") {
   Trace trace = read_as("7 10 0\n\n0 0 0\n30 20 9\n");
   REQUIRE(trace.operations.size() == 6);
   CHECK(trace.findings.empty());

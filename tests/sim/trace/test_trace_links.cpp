@@ -119,7 +119,7 @@ TEST_CASE("What does not match is a finding with its lines") {
   CHECK(findings[2].lines == std::vector<std::int64_t>{6, 7});
 }
 
-TEST_CASE("What one end says of the transport holds for the message; two words are a finding") {
+TEST_CASE("What one end says of the transport holds for the message, two words are a finding") {
   auto by = [](std::string line, const char* transport) {
     return line.insert(line.size() - 1, std::string(", \"transport\": \"") + transport + "\"");
   };

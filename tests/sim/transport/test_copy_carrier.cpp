@@ -123,7 +123,7 @@ TEST_CASE("What reduces and what crosses the network is as NCCL has it") {
   CHECK(timed(topology, collective(CollectiveKind::AllToAll, 8, 1000)).flows.size() == 56);
 }
 
-TEST_CASE("Every range of a message is a copy; NCCL brings them together first") {
+TEST_CASE("Every range of a message is a copy, NCCL brings them together first") {
   Topology topology = machine(1);
   Plan plan = plan_p2p(request_on("2", "64", "_S(0,4)", "R"), {});
   auto exchange = std::find_if(plan.steps.begin(), plan.steps.end(), [&](const Step& step) {

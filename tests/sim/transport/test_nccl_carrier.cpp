@@ -183,7 +183,7 @@ TEST_CASE("No transport beats the latency of a route") {
   CHECK(time_of(*far, {collective(CollectiveKind::AllReduce, ranks(2), 8)}) >= 1'000'000'000);
 }
 
-TEST_CASE("A study's time is its transport's; ideal stands beside it") {
+TEST_CASE("A study's time is its transport's, ideal stands beside it") {
   auto topology = machine("450GB/s", 2);
   Request request = request_on("16", "1024,1024", "S(0)", "R");
   auto studied = [&](TransportKind kind, const char* planner) {

@@ -117,7 +117,7 @@ TEST_CASE("a barrier is an all_reduce of one f32") {
             .end_ps);
 }
 
-TEST_CASE("copy engines gather and scatter; what else has a root is NCCL's") {
+TEST_CASE("copy engines gather and scatter, what else has a root is NCCL's") {
   auto topology = machine();
   CopyCarrier copies(*topology, constants_of(""));
   NcclCarrier nccl(*topology, constants_of(""));

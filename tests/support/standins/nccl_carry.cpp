@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a launch of the NCCL stand-in does to bytes: it posts everything that it has to send when it
 // starts, then takes what has arrived for it.
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -204,19 +205,21 @@ std::string text(const NcclLaunch& launch) {
 
 bool carry_on(NcclWorld& world, NcclLaunch& launch) {
   NcclHandle& handle = *launch.handle;
-  NcclLaunch*& running = world.running[handle.global_rank];
+  std::vector<NcclLaunch*>& running = world.running[handle.global_rank];
   auto finish = [&] {
     launch.done = true;
     --handle.outstanding;
-    if (running == &launch) running = nullptr;
+    std::erase(running, &launch);
     world.activity();
     return true;
   };
   if (launch.done) return true;
   if (handle.aborted) return finish();  // its kernel has been told to end
   world.ensure_sound();
-  if (running != nullptr && running != &launch) return false;
-  running = &launch;
+  if (std::find(running.begin(), running.end(), &launch) == running.end()) {
+    if (running.size() == world.options().room) return false;
+    running.push_back(&launch);
+  }
   if (launch.stuck) return false;
   if (launch.slow_polls > 0) {
     --launch.slow_polls;

@@ -45,6 +45,9 @@ struct NcclWorldOptions {
       0;  // how often async_error returns InProgress after a group with communication
   std::vector<NcclFault> faults;
   bool one_gpu = false;  // all ranks report the same GPU
+  // How many kernels a GPU can hold at once; one is the worst case for kernels that wait for each
+  // other. Plans on several streams need room for as many.
+  std::size_t room = 1;
 };
 
 struct NcclHandle;  // one rank's end of a communicator, which an NcclComm points to
@@ -143,9 +146,8 @@ class NcclWorld {
   // The number of this launch on a global rank.
   std::int64_t next_launch(std::int32_t rank) { return launches_of_[rank]++; }
   void add_launch(std::shared_ptr<NcclLaunch> launch) { launches_.push_back(std::move(launch)); }
-  // The launch whose kernel occupies a GPU, one at a time: the worst case for kernels that wait for
-  // each other.
-  std::map<std::int32_t, NcclLaunch*> running;
+  // The launches whose kernels occupy a GPU, as many as have room.
+  std::map<std::int32_t, std::vector<NcclLaunch*>> running;
 
   // State of the meeting.
   std::deque<std::vector<std::optional<std::vector<std::byte>>>> gathered;

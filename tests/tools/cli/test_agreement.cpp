@@ -94,7 +94,7 @@ TEST_CASE("processes that come to different results stop, and both are named") {
                  "on rank 1; do they have the same reshard, options and input files?"});
 }
 
-TEST_CASE("a process that fails while others wait ends all; alone, its exception passes") {
+TEST_CASE("a process that fails while others wait ends all, alone, its exception passes") {
   test::ThreadedGroup group(3);
   std::vector<Ending> endings = endings_of(group, [](test::ThreadedProcesses& processes) {
     waiting_for_others(processes, [&] {

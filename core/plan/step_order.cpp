@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Bit sets of ancestors, one table per set of steps that ranks take part in.
-#include "core/schedule/step_order.h"
+#include "core/plan/step_order.h"
 
 #include <algorithm>
 #include <bit>
@@ -61,10 +61,27 @@ StepOrder::Table StepOrder::table_of(const Plan& plan, const std::vector<std::in
 }
 
 bool StepOrder::ordered(Slot slot, std::int32_t earlier, std::int32_t step) const {
-  const Table& table = tables_[to_index(class_of_[to_index(slot)])];
+  return class_ordered(class_of(slot), earlier, step);
+}
+
+bool StepOrder::class_ordered(std::int32_t rank_class, std::int32_t earlier,
+                              std::int32_t step) const {
+  const Table& table = tables_[to_index(rank_class)];
   std::optional<std::size_t> from = place_of(table.steps, earlier),
                              to = place_of(table.steps, step);
   return from && to && (table.ancestors[*to][*from / 64] >> *from % 64 & 1) != 0;
+}
+
+bool StepOrder::waits_for_as_much(std::int32_t rank_class, std::int32_t one, std::int32_t step,
+                                  const std::vector<bool>& counted) const {
+  const Table& table = tables_[to_index(rank_class)];
+  const Bits &wanted = table.ancestors[*place_of(table.steps, one)],
+             &held = table.ancestors[*place_of(table.steps, step)];
+  for (std::size_t w = 0; w < wanted.size(); ++w)
+    for (std::uint64_t missing = wanted[w] & ~held[w]; missing != 0; missing &= missing - 1)
+      if (counted[to_index(table.steps[64 * w + to_index(std::countr_zero(missing))])])
+        return false;
+  return true;
 }
 
 std::optional<StepOrder::OutOfTurn> StepOrder::out_of_turn(
@@ -92,9 +109,7 @@ std::optional<StepOrder::OutOfTurn> StepOrder::out_of_turn(const Plan& plan) con
   IndexVector<StepId, std::int32_t> stage_of = stage_of_steps(plan);
   for (std::size_t c = 0; c < tables_.size(); ++c)
     if (std::optional<OutOfTurn> found = out_of_turn(plan, tables_[c], stage_of)) {
-      found->slot = static_cast<Slot>(
-          std::find(class_of_.begin(), class_of_.end(), static_cast<std::int32_t>(c)) -
-          class_of_.begin());
+      found->slot = first_of(static_cast<std::int32_t>(c));
       return found;
     }
   return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What callers ask of a job's plan through the C API beyond its requests, limits of memory and an
-// order, has the same plans and errors as from the command and its files.
+// Limits of memory and an order of requests, asked for through the C API: plans and errors are
+// those of the command and of files of requests.
 #include <reshard/reshard.h>
 #include <catch2/catch.hpp>
 

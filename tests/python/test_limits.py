@@ -2,12 +2,14 @@
 """Limits of memory, and an order of a job's requests: plans and errors are those of the command
 line and of files."""
 
+import array
 import json
 import os
 import tempfile
 import unittest
 
 import reshard
+from test_execute import run_all
 
 # 8 MiB on each of 4 ranks, twice, before and after.
 LARGE = [
@@ -89,6 +91,21 @@ class MemoryTest(Refusals):
             reshard.plan(*COLUMNS, planner="p2p", extra_memory=None),
             reshard.plan(*COLUMNS, planner="p2p"),
         )
+
+    def test_values_are_the_same_within_limits(self):
+        request = ((8, 8), "f32", 4, "S(0)", "S(1)")
+        sources = [array.array("f", range(16 * rank, 16 * rank + 16)) for rank in range(4)]
+        expected = [
+            [8 * row + column for row in range(8) for column in (2 * rank, 2 * rank + 1)]
+            for rank in range(4)
+        ]
+        for options in ({"extra_memory": 0}, {"free_source": True, "memory_limit": 136}):
+            plan = reshard.plan(*request, planner="p2p", **options)
+            for run in (reshard.execute_all, run_all):
+                destinations = [array.array("f", [0] * 16) for _ in range(4)]
+                run(plan, sources, destinations)
+                self.assertEqual([list(each) for each in destinations], expected)
+            self.assertEqual(list(sources[3]), list(range(48, 64)))
 
     def test_other_functions_have_the_same_limits(self):
         found = reshard.simulate(*COLUMNS, planner="p2p", extra_memory=0, free_source=True)

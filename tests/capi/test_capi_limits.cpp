@@ -31,7 +31,7 @@ std::string text_of(const reshard_plan* plan) {
 
 // The job's plan under the options; checks that it is the command's for the file under `words`.
 std::string same_text(const reshard_plan_options& options, const std::vector<const char*>& words) {
-  static const JobFile file(kLargeLines);
+  JobFile file(kLargeLines);
   Requests requests(kLarge);
   reshard_plan* plan = nullptr;
   std::int32_t code =
@@ -129,21 +129,12 @@ TEST_CASE("limits that are none are refused by field") {
 
 namespace {
 
-const char* const kMeshes[] = {"4", "2"};
-
-// Tensors that are replicated or scattered on 4 ranks, with ids and orders.
-Asked ordered(const char* id, const std::vector<const char*>& after, bool scatter = false) {
-  return {{},
-          "64",
-          "f32",
-          scatter ? "R" : "S(0)",
-          scatter ? "S(0)" : "R",
-          "4",
-          {},
-          kMeshes[scatter ? 1 : 0],
-          {},
-          id,
-          after};
+// A tensor that is gathered on 4 ranks, or scattered from them over 2, with an id and an order.
+Asked gather(const char* id, const std::vector<const char*>& after) {
+  return {{}, "64", "f32", "S(0)", "R", "4", {}, {}, {}, id, after};
+}
+Asked scatter(const std::vector<const char*>& after) {
+  return {{}, "64", "f32", "R", "S(0)", "4", {}, "2", {}, {}, after};
 }
 
 // Fails; the error.
@@ -173,7 +164,7 @@ TEST_CASE("an order of requests makes the plan that a file with it makes") {
           RESHARD_OK);
   PlanHandle of_file(read, reshard_plan_free);
   auto job = [](const std::vector<const char*>& first, const std::vector<const char*>& last) {
-    return std::vector<Asked>{ordered(nullptr, first, true), ordered("7", {}), ordered("b", last)};
+    return std::vector<Asked>{scatter(first), gather("7", {}), gather("b", last)};
   };
   CHECK(text_of(plan_of(job({"7", "b"}, {"7"}), "auto").get()) == text_of(read));
   CHECK(nlohmann::json::parse(report(read, "json"))["stages"].size() == 3);
@@ -184,13 +175,13 @@ TEST_CASE("an order of requests makes the plan that a file with it makes") {
 }
 
 TEST_CASE("orders that are none are refused with request and field") {
-  CHECK(error_of({ordered("a", {}), ordered({}, {"b"})}) ==
+  CHECK(error_of({gather("a", {}), gather({}, {"b"})}) ==
         "requests[1].after: expected the id of a request of this job, found 'b', which none has");
-  CHECK(error_of({ordered("a", {}), ordered({}, {}), ordered("a", {})}) ==
+  CHECK(error_of({gather("a", {}), gather({}, {}), gather("a", {})}) ==
         "requests[2].id: expected each id once, found 'a' again (first in requests[0])");
-  CHECK(error_of({ordered("a", {"b"}), ordered("b", {"a"})}) ==
+  CHECK(error_of({gather("a", {"b"}), gather("b", {"a"})}) ==
         "requests[0].after: expected no cycle, found 'a' after 'b' after 'a'");
-  reshard_request* alone = request_of(ordered({}, {"z"}));
+  reshard_request* alone = request_of(gather({}, {"z"}));
   reshard_plan* plan = nullptr;
   expect_input_error(reshard_plan_create(alone, nullptr, nullptr, &plan),
                      "requests[0].after: expected the id of a request of this job, found 'z'");

@@ -5,27 +5,21 @@
 #include <reshard/reshard.h>
 #include <catch2/catch.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/capi/job_calls.h"
+
+using namespace reshard::test;
 using Catch::Matchers::Contains;
 
 namespace {
-
-struct Asked {
-  const char *name, *shape, *dtype, *from, *to, *mesh, *ranks, *to_mesh, *to_ranks;
-};
 
 // Other shapes, dtypes, numbers of dims and meshes; two are equal but for their names.
 const std::vector<Asked> kJob{
@@ -36,64 +30,6 @@ const std::vector<Asked> kJob{
     {"head", "5,3,2", "u8", "R", "S(1)", "2", "0-1", "3", "2-4"},
     {"scale", "", "bf16", "R", "R", "2", nullptr, "5", nullptr}};
 
-reshard_request* request_of(const Asked& asked) {
-  reshard_request_texts texts = RESHARD_INIT(reshard_request_texts);
-  texts.mesh = asked.mesh;
-  texts.ranks = asked.ranks;
-  texts.to_mesh = asked.to_mesh;
-  texts.to_ranks = asked.to_ranks;
-  texts.shape = asked.shape;
-  texts.dtype = asked.dtype;
-  texts.from = asked.from;
-  texts.to = asked.to;
-  texts.name = asked.name;
-  reshard_request* out = nullptr;
-  REQUIRE(reshard_request_create(&texts, &out) == RESHARD_OK);
-  return out;
-}
-
-reshard_plan_options by(const char* planner) {
-  reshard_plan_options out = RESHARD_INIT(reshard_plan_options);
-  out.planner = planner;
-  return out;
-}
-
-// The job's requests, freed at the end; a plan keeps what it needs.
-struct Requests {
-  explicit Requests(const std::vector<Asked>& job = kJob) {
-    for (const Asked& asked : job) all.push_back(request_of(asked));
-  }
-  Requests(const Requests&) = delete;
-  ~Requests() {
-    for (reshard_request* each : all) reshard_request_free(each);
-  }
-  std::int32_t count() const { return static_cast<std::int32_t>(all.size()); }
-  std::vector<reshard_request*> all;
-};
-
-using PlanHandle = std::unique_ptr<reshard_plan, void (*)(reshard_plan*)>;
-
-PlanHandle plan_of(const std::vector<Asked>& job, const char* planner) {
-  Requests requests(job);
-  reshard_plan_options options = by(planner);
-  reshard_plan* plan = nullptr;
-  INFO(reshard_last_error());
-  REQUIRE(reshard_plan_create_job(requests.all.data(), requests.count(), nullptr, &options,
-                                  &plan) == RESHARD_OK);
-  return {plan, reshard_plan_free};
-}
-
-// A file of requests, removed at the end.
-struct JobFile {
-  explicit JobFile(const std::string& text)
-      : path("/tmp/reshard_capi_job_" + std::to_string(getpid()) + ".jsonl") {
-    std::ofstream(path) << text;
-  }
-  JobFile(const JobFile&) = delete;
-  ~JobFile() { std::remove(path.c_str()); }
-  std::string path;
-};
-
 constexpr const char* kLines = R"x({"reshard_trace": 1, "topology": "dgx-a100",)x"
                                R"x( "meshes": {"to": {"mesh": "tp=4", "ranks": "2-5"}}}
 {"name": "wq", "shape": [16, 8], "dtype": "bf16", "from": "S(0)", "to": "S(1)", "mesh": "4"}
@@ -101,39 +37,6 @@ constexpr const char* kLines = R"x({"reshard_trace": 1, "topology": "dgx-a100",)
                                R"x( "to_mesh": "to"}
 {"shape": [9], "dtype": "f32", "from": "P(sum)", "to": "R", "mesh": "4"}
 )x";
-
-template <class Call>
-std::string taken_text(Call&& call) {
-  char* text = nullptr;
-  std::int64_t bytes = 0;
-  std::int32_t code = call(&text, &bytes);
-  INFO(reshard_last_error());
-  REQUIRE(code == RESHARD_OK);
-  std::string out(text, static_cast<std::size_t>(bytes));
-  reshard_text_free(text);
-  return out;
-}
-
-std::string report(const reshard_plan* plan, const char* form) {
-  return taken_text([&](auto... out) { return reshard_plan_report(plan, form, out...); });
-}
-
-std::string command(const std::vector<const char*>& words) {
-  return taken_text([&](auto... out) {
-    return reshard_command(words.data(), static_cast<std::int32_t>(words.size()), out...);
-  });
-}
-
-std::string digest(const reshard_plan* plan) {
-  char out[33];
-  REQUIRE(reshard_plan_get_digest(plan, out) == RESHARD_OK);
-  return out;
-}
-
-void expect_input_error(std::int32_t code, const std::string& what) {
-  CHECK(code == RESHARD_INPUT_ERROR);
-  CHECK_THAT(reshard_last_error(), Contains(what));
-}
 
 }  // namespace
 
@@ -259,7 +162,7 @@ TEST_CASE("a job's tensors and buffers are asked for one by one") {
 }
 
 TEST_CASE("a job that is wrong is refused, and says which request is missing") {
-  Requests requests;
+  Requests requests(kJob);
   reshard_plan* plan = nullptr;
   auto create = [&](std::int32_t count, const char* planner = "auto") {
     reshard_plan_options options = by(planner);

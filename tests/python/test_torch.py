@@ -183,6 +183,10 @@ def texts_become_placements(mesh, line):
     expect(y.placements == (_StridedShard(0, split_factor=2), Shard(0)), str(y.placements))
     expect_refused(lambda: redistribute(x, "S(0)[1]S(0)[0]"), "without an order of axes")
     expect_refused(lambda: redistribute(x, "S(1)R", lane=7), "lane: expected a string")
+    expect_refused(
+        lambda: redistribute(x, "S(1)R", free_source=True),
+        "free_source: expected False, as DTensors keep their shards while they are moved",
+    )
 
 
 # ---- local tensors, dtypes, strides

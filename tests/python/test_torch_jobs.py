@@ -101,6 +101,14 @@ def a_state_dict_is_one_plan(mesh, line):
     for options in ({}, {"planner": "packed"}, {"planner": "rule"}, {"topology": "dgx-a100"}):
         expect_state(all_moved(state, TARGETS, **options), wholes, mesh, TARGETS)
     expect(torch.equal(state["wq"].full_tensor(), wholes["wq"]), "the source has changed")
+    # Within a limit of memory beyond the tensors, the least that works.
+    limit = {"planner": "p2p", "extra_memory": 0}
+    said = expect_refused(lambda: all_moved(state, TARGETS, **limit), "extra memory: expected at")
+    limit["extra_memory"] = int(said.split()[5])
+    less = plan_of_all(state, TARGETS, **limit).extra_bytes_max
+    expect(less <= limit["extra_memory"], str(less))
+    expect(less < plan_of_all(state, TARGETS, planner="p2p").extra_bytes_max, str(less))
+    expect_state(all_moved(state, TARGETS, **limit), wholes, mesh, TARGETS)
     # One for all.
     found = all_moved(state, "RR")
     expect_state(found, wholes, mesh, dict.fromkeys(wholes, "RR"))
@@ -330,6 +338,9 @@ def wrong_arguments(mesh, line):
     expect_refused(lambda: all_moved(x, "RR", lane=7), "lane: expected a string")
     expect_refused(lambda: all_moved(x, "RR", planner="fastest"), "fastest")
     expect_refused(lambda: all_moved(x, "RR", memory_limit=10), "memory limit")
+    freed = "free_source: expected False, as DTensors keep their shards while they are moved"
+    expect_refused(lambda: all_moved(x, "RR", free_source=True), freed)
+    expect_refused(lambda: all_moved(x, "RR", free_source=1), "free_source: expected True or False")
     expect_refused(lambda: all_moved(x, "P(max)P(max)"), "dtensors['a']: axis 0")
     from reshard.torch import plan_of_all
 

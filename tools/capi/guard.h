@@ -66,6 +66,9 @@ template <>
 inline constexpr std::size_t kLeastSize<reshard_request_texts> = offsetof(reshard_request_texts,
                                                                           name);
 template <>
+inline constexpr std::size_t kLeastSize<reshard_plan_options> = offsetof(reshard_plan_options,
+                                                                         extra_memory_bytes);
+template <>
 inline constexpr std::size_t kLeastSize<reshard_run> = offsetof(reshard_run, tensors);
 template <>
 inline constexpr std::size_t kLeastSize<reshard_plan_facts> = offsetof(reshard_plan_facts,

@@ -21,6 +21,8 @@ class Job;
 
 struct reshard_request {
   reshard::Request request;
+  std::string id = {};  // in a job; empty: none
+  std::vector<std::string> after = {};
 };
 
 struct reshard_topology {

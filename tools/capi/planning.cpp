@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: from texts to proved plans.
 #include <cstdlib>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
 #include "core/base/printable.h"
 #include "core/layout/request.h"
+#include "core/layout/stages.h"
 #include "core/proof/proof.h"
 #include "core/text/plan_text.h"
 #include "core/topology/topology_text.h"
 #include "sim/job/job.h"
 #include "sim/machines/presets.h"
+#include "sim/trace/jobs/named_order.h"
 #include "sim/trace/trace.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
@@ -67,17 +73,67 @@ void require_some(std::int32_t count) {
   if (count < 1) throw InputError("count: expected 1 or more, found " + std::to_string(count));
 }
 
+template <class Number>
+Number require_not_negative(Number number, std::string_view name) {
+  if (number < 0) throw InputError(fmt::format("{}: expected 0 or more, found {}", name, number));
+  return number;
+}
+
+std::string id_of(const char* given) {
+  if (given != nullptr && *given == 0)
+    throw InputError("id: expected text of at least one character, found ''");
+  return text_of(given);
+}
+
+std::vector<std::string> after_of(const reshard_request_texts& texts) {
+  std::vector<std::string> out;
+  if (require_not_negative(texts.after_count, "after_count") > 0) given(texts.after, "after");
+  for (std::int32_t i = 0; i < texts.after_count; ++i)
+    out.emplace_back(&given(texts.after[i], fmt::format("after[{}]", i)));
+  return out;
+}
+
+// The requests, in their order.
+sim::Subject subject_of(std::span<const reshard_request* const> requests) {
+  sim::Subject subject;
+  sim::NamedOrder order;
+  for (const reshard_request* each : requests) {
+    subject.requests.push_back(each->request);
+    order.add(each->id, each->after);
+  }
+  subject.stages = stages_of(order.resolved());
+  return subject;
+}
+
+bool flag_of(std::int32_t flag, std::string_view name) {
+  if (flag != 0 && flag != 1)
+    throw InputError(fmt::format("{}: expected 0 or 1, found {}", name, flag));
+  return flag == 1;
+}
+
+MemoryLimits limits_of(const reshard_plan_options& options) {
+  MemoryLimits out;
+  if (require_not_negative(options.memory_limit_bytes, "memory_limit_bytes") > 0)
+    out.limit_bytes = options.memory_limit_bytes;
+  if (require_not_negative(options.extra_memory_bytes, "extra_memory_bytes") > 0)
+    out.extra_bytes = options.extra_memory_bytes;
+  if (flag_of(options.no_extra_memory, "no_extra_memory")) {
+    if (out.extra_bytes)
+      throw InputError("no_extra_memory: expected 0 with extra_memory_bytes, found 1");
+    out.extra_bytes = 0;
+  }
+  out.free_sources = flag_of(options.free_source, "free_source");
+  return out;
+}
+
 // A new handle. The subject has requests.
 reshard_plan* planned(const sim::Subject& subject, const reshard_topology* topology,
                       const reshard_plan_options* options) {
   reshard_plan_options chosen{};
   if (options != nullptr) chosen = taken(options, "options");
   require_zero(chosen.reserved, "options.reserved");
-  if (chosen.memory_limit_bytes < 0)
-    throw InputError("memory_limit_bytes: expected 0 or more, found " +
-                     std::to_string(chosen.memory_limit_bytes));
   sim::StudyOptions wanted;
-  if (chosen.memory_limit_bytes > 0) wanted.memory.limit_bytes = chosen.memory_limit_bytes;
+  wanted.memory = limits_of(chosen);
   // For reports. What they ask of the engine is recorded by their own run: recording it in every
   // run that `auto` makes would slow planning by a tenth.
   wanted.explain = true;
@@ -126,6 +182,7 @@ int32_t reshard_request_create(const reshard_request_texts* texts, reshard_reque
   return guarded([&] {
     reshard_request_texts t = taken(texts, "texts");
     require_zero(t.reserved, "texts.reserved");
+    require_zero(t.reserved_after, "texts.reserved_after");
     given(t.mesh, "mesh");
     given(t.shape, "shape");
     given(t.from, "from");
@@ -139,7 +196,8 @@ int32_t reshard_request_create(const reshard_request_texts* texts, reshard_reque
                        text_of(t.dtype),
                        t.from,
                        t.to};
-    *request = new reshard_request{parse_request(parts).named(name_of(t.name))};
+    *request =
+        new reshard_request{parse_request(parts).named(name_of(t.name)), id_of(t.id), after_of(t)};
   });
 }
 
@@ -157,9 +215,8 @@ int32_t reshard_topology_parse(const char* text, int64_t count, reshard_topology
   return guarded([&] {
     given(text, "text");
     given(topology, "topology");
-    if (count < 0) throw InputError("count: expected 0 or more, found " + std::to_string(count));
     std::optional<std::int64_t> nodes;
-    if (count > 0) nodes = count;
+    if (require_not_negative(count, "count") > 0) nodes = count;
     *topology = new reshard_topology{held(build_topology(parse_topology(text, "text"), nodes))};
   });
 }
@@ -170,7 +227,8 @@ int32_t reshard_plan_create(const reshard_request* request, const reshard_topolo
                             const reshard_plan_options* options, reshard_plan** plan) {
   return guarded([&] {
     given(plan, "plan");
-    *plan = planned({{given(request, "request").request}}, topology, options);
+    const reshard_request* only = &given(request, "request");
+    *plan = planned(subject_of({&only, 1}), topology, options);
   });
 }
 
@@ -181,10 +239,8 @@ int32_t reshard_plan_create_job(const reshard_request* const* requests, int32_t 
     require_some(count);
     given(requests, "requests");
     given(plan, "plan");
-    sim::Subject subject;
-    for (std::int32_t i = 0; i < count; ++i)
-      subject.requests.push_back(given(requests[i], fmt::format("requests[{}]", i)).request);
-    *plan = planned(subject, topology, options);
+    for (std::int32_t i = 0; i < count; ++i) given(requests[i], fmt::format("requests[{}]", i));
+    *plan = planned(subject_of({requests, to_index(count)}), topology, options);
   });
 }
 
@@ -207,8 +263,7 @@ int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** 
   return guarded([&] {
     given(text, "text");
     given(plan, "plan");
-    if (text_bytes < 0)
-      throw InputError("text_bytes: expected 0 or more, found " + std::to_string(text_bytes));
+    require_not_negative(text_bytes, "text_bytes");
     auto read = std::make_shared<const Plan>(
         parse_plan(std::string_view(text, to_index(text_bytes)), "text"));
     *plan = new reshard_plan(read);

@@ -71,15 +71,20 @@ typedef struct reshard_topology reshard_topology;
 typedef struct reshard_request_texts {
   uint32_t struct_size;
   uint32_t reserved;
-  const char* mesh;     /* "4x4", "dp=4,tp=4", "[[0,1],[2,3]]" */
-  const char* ranks;    /* "0-7"; NULL: 0 .. n-1 */
-  const char* to_mesh;  /* NULL: the source's */
-  const char* to_ranks; /* NULL: the source's, or 0 .. n-1 of to_mesh */
-  const char* shape;    /* "32,8192,4096"; "" is a scalar */
-  const char* dtype;    /* "bf16"; NULL: f32 */
-  const char* from;     /* "S(0)R" */
-  const char* to;       /* "RS(1)" */
-  const char* name;     /* of the tensor, for reports: UTF-8; NULL: none */
+  const char* mesh;         /* "4x4", "dp=4,tp=4", "[[0,1],[2,3]]" */
+  const char* ranks;        /* "0-7"; NULL: 0 .. n-1 */
+  const char* to_mesh;      /* NULL: the source's */
+  const char* to_ranks;     /* NULL: the source's, or 0 .. n-1 of to_mesh */
+  const char* shape;        /* "32,8192,4096"; "" is a scalar */
+  const char* dtype;        /* "bf16"; NULL: f32 */
+  const char* from;         /* "S(0)R" */
+  const char* to;           /* "RS(1)" */
+  const char* name;         /* of the tensor, for reports: UTF-8; NULL: none */
+  const char* id;           /* by which others of its job name it; NULL: none */
+  const char* const* after; /* the ids of those of its job that it comes after, on every rank
+                               (docs/commands.md, "Order within a job") */
+  int32_t after_count;
+  uint32_t reserved_after;
 } reshard_request_texts;
 
 RESHARD_API int32_t reshard_request_create(const reshard_request_texts* texts,
@@ -102,6 +107,11 @@ typedef struct reshard_plan_options {
   uint32_t reserved;
   const char* planner;        /* NULL: "auto" */
   int64_t memory_limit_bytes; /* the most bytes that a rank may hold at once; 0: no limit */
+  int64_t extra_memory_bytes; /* the same beyond source and destination; 0: no limit */
+  int32_t no_extra_memory;    /* 1: nothing beyond source and destination, a limit of 0 */
+  int32_t free_source;        /* 1: a source counts until nothing reads it any more, a destination
+                                 from its first write. For executors that free and allocate them so:
+                                 those of this library run on shards that exist throughout */
 } reshard_plan_options;
 
 /* Plans and proves. `topology` NULL: as many dgx-h100 as the ranks need; `options` NULL: none. */

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,10 +32,12 @@ struct RequestTexts {
   std::string from;   // "S(0)R"
   std::string to;     // "RS(1)"
   std::string dtype = "f32";
-  std::string ranks = "";     // "0-7"; "": 0 .. n-1
-  std::string to_mesh = "";   // "": the source's
-  std::string to_ranks = "";  // "": the source's, or 0 .. n-1 of to_mesh
-  std::string name = "";      // of the tensor, for reports
+  std::string ranks = "";               // "0-7"; "": 0 .. n-1
+  std::string to_mesh = "";             // "": the source's
+  std::string to_ranks = "";            // "": the source's, or 0 .. n-1 of to_mesh
+  std::string name = "";                // of the tensor, for reports
+  std::string id = "";                  // by which others of its job name it
+  std::vector<std::string> after = {};  // ids of those of its job that it comes after
 };
 
 class Request {
@@ -55,6 +58,11 @@ class Request {
               asked.to_mesh = detail::given(texts.to_mesh);
               asked.to_ranks = detail::given(texts.to_ranks);
               asked.name = detail::given(texts.name);
+              asked.id = detail::given(texts.id);
+              std::vector<const char*> after;
+              for (const std::string& each : texts.after) after.push_back(each.c_str());
+              asked.after = after.data();
+              asked.after_count = static_cast<std::int32_t>(after.size());
               return reshard_request_create(&asked, out);
             },
             reshard_request_free)) {}
@@ -88,7 +96,9 @@ class Topology {
 
 struct PlanOptions {
   std::string planner = "auto";
-  std::int64_t memory_limit_bytes = 0;  // 0: no limit
+  std::int64_t memory_limit_bytes = 0;                            // 0: no limit
+  std::optional<std::int64_t> extra_memory_bytes = std::nullopt;  // 0 is a limit
+  bool free_source = false;  // as in reshard.h
 };
 
 // A plan that has been proved.
@@ -209,6 +219,9 @@ class Plan {
           reshard_plan_options asked = RESHARD_INIT(reshard_plan_options);
           asked.planner = options.planner.c_str();
           asked.memory_limit_bytes = options.memory_limit_bytes;
+          asked.extra_memory_bytes = options.extra_memory_bytes.value_or(0);
+          asked.no_extra_memory = options.extra_memory_bytes == 0 ? 1 : 0;
+          asked.free_source = options.free_source ? 1 : 0;
           return create(&asked, out);
         },
         reshard_plan_free);

@@ -18,8 +18,8 @@ static void expect(int holds, const char* what, int line) {
 
 /* Sizes of version 1: a change here is a change of the ABI. */
 static void check_sizes(void) {
-  EXPECT(sizeof(reshard_request_texts) == 8 + 9 * sizeof(void*));
-  EXPECT(sizeof(reshard_plan_options) == 24);
+  EXPECT(sizeof(reshard_request_texts) == 16 + 11 * sizeof(void*));
+  EXPECT(sizeof(reshard_plan_options) == 40);
   EXPECT(sizeof(reshard_plan_facts) == 64);
   EXPECT(sizeof(reshard_tensor) == 80 + 3 * sizeof(void*));
   EXPECT(sizeof(reshard_rank_bytes) == 40);

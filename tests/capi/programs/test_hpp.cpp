@@ -70,6 +70,14 @@ TEST_CASE("a topology and options are asked for") {
         reshard::Plan(request).times(reshard::Topology("dgx-a100:2")).time_ps);
   CHECK(reshard::Plan(request, {"graph"}, parsed).planner() == "graph");
   CHECK_THROWS_AS(reshard::Plan(request, {"auto", 1000}), reshard::InputError);
+  reshard::Request sums("4", "64,64", "P(sum)", "S(0)");
+  for (std::int64_t extra : {0, 12287})
+    CHECK_THROWS_WITH(reshard::Plan(sums, {"p2p", 0, extra}),
+                      Contains("extra memory: expected at least 12288 bytes per rank") &&
+                          Contains("found " + std::to_string(extra)));
+  CHECK(reshard::Plan(sums, {"p2p", 0, 12288}).text() == reshard::Plan(sums, {"p2p"}).text());
+  CHECK_THROWS_WITH(reshard::Plan(sums, {"p2p", 0, -1}), Contains("extra_memory_bytes"));
+  CHECK_THAT(reshard::Plan(sums, {"p2p", 0, {}, true}).text(), Contains("sources freed"));
   CHECK_THROWS_WITH(reshard::Topology::parse("nonsense"), Contains("text:1"));
   CHECK_THROWS_WITH(reshard::Topology::parse("nonsense", -4), Contains("count"));
 }
@@ -121,6 +129,15 @@ TEST_CASE("a job is planned as one, from requests or from a file") {
     CHECK_THAT(there.report("table"), Contains("topology  pcie-8x3090"));
   std::remove(path.c_str());
   CHECK_THROWS_WITH(reshard::Plan::job({}), "count: expected 1 or more, found 0");
+  reshard::RequestTexts first = sums, second = sums;
+  first.id = "first";
+  second.after = {"first"};
+  CHECK_THAT(reshard::Plan::job({reshard::Request(second), reshard::Request(first)}).report("json"),
+             Contains("\"stages\""));
+  first.after = {"last"};
+  CHECK_THROWS_WITH(reshard::Plan::job({reshard::Request(first)}),
+                    Contains("requests[0].after: expected the id of a request of this job, found "
+                             "'last', which none has"));
 }
 
 TEST_CASE("what one rank does") {

@@ -63,13 +63,17 @@ def each(kind, names):
 RequestTexts = struct(
     "RequestTexts",
     ("reserved", c.c_uint32),
-    *each(c.c_char_p, "mesh ranks to_mesh to_ranks shape dtype source target name"),
+    *each(c.c_char_p, "mesh ranks to_mesh to_ranks shape dtype source target name id"),
+    ("after", c.POINTER(c.c_char_p)),
+    ("after_count", c.c_int32),
+    ("reserved_after", c.c_uint32),
 )
 PlanOptions = struct(
     "PlanOptions",
     ("reserved", c.c_uint32),
     ("planner", c.c_char_p),
-    ("memory_limit_bytes", c.c_int64),
+    *each(c.c_int64, "memory_limit_bytes extra_memory_bytes"),
+    *each(c.c_int32, "no_extra_memory free_source"),
 )
 PlanFacts = struct(
     "PlanFacts",

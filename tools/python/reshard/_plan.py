@@ -13,7 +13,7 @@ from . import _library as library
 from ._files import replace_file
 from ._layouts import rank_number, shown, whole_number
 from ._operations import Program
-from ._requests import Asked, asked_of, job_of, options_of, request_handle
+from ._requests import Asked, asked_of, job_of, options_of, placed_in_job, request_handle
 
 
 class PlannedTensor(NamedTuple):
@@ -31,8 +31,8 @@ class Plan:
 
     def __init__(self, asked: Asked):
         self._topology = None
-        if asked.topology is not None:
-            name = library.encoded("topology", asked.topology)
+        if asked.options.topology is not None:
+            name = library.encoded("topology", asked.options.topology)
             self._topology = library.Handle("topology", "topology_create", name, keeps=())
         self._handle = self._planned(asked)
         self._facts = library.asked("plan_get_facts", library.PlanFacts(), self.handle)
@@ -42,12 +42,8 @@ class Plan:
         self._programs: Dict[int, library.Handle] = {}
 
     def _planned(self, asked):
-        options = library.PlanOptions(
-            planner=library.encoded("planner", asked.planner),
-            memory_limit_bytes=asked.memory_limit,
-        )
         topology = self._topology.pointer if self._topology else None
-        last = (topology, c.byref(options))
+        last = (topology, c.byref(asked.options.for_the_library()))
         if asked.file is not None:
             file = library.encoded("requests", asked.file)
             name, first, keeps = "plan_create_job_from_file", (file,), ()
@@ -58,7 +54,10 @@ class Plan:
             keeps = [request_handle(request) for request in asked.requests]
             pointers = (c.c_void_p * len(keeps))(*(each.pointer for each in keeps))
             name, first = "plan_create_job", (pointers, c.c_int32(len(keeps)))
-        return library.Handle("plan", name, *first, *last, keeps=(keeps, self._topology))
+        try:
+            return library.Handle("plan", name, *first, *last, keeps=(keeps, self._topology))
+        except library.InputError as error:
+            raise placed_in_job(error, asked.requests) from None
 
     @property
     def planner(self) -> str:
@@ -161,6 +160,17 @@ class Plan:
     def peak_bytes_max(self) -> int:
         """Source, destination and temporaries of the fullest rank, however steps overlap."""
         return self._facts.peak_bytes_max
+
+    @property
+    def extra_bytes_max(self) -> int:
+        """What the rank with most holds at one time beyond source and destination, messages that
+        are packed included: what `extra_memory` limits."""
+        return self.to_dict()["extra_bytes_max"]
+
+    @property
+    def needed_bytes_max(self) -> int:
+        """All that the fullest rank holds at one time: what `memory_limit` limits."""
+        return self.to_dict()["needed_bytes_max"]
 
     @functools.cached_property
     def _times(self):
@@ -310,7 +320,7 @@ def require_plan(plan):
 
 
 @functools.lru_cache(maxsize=1024)
-def _planned(asked: Asked) -> Plan:
+def planned(asked: Asked) -> Plan:
     return Plan(asked)
 
 
@@ -334,6 +344,8 @@ def plan(
     topology: Union[str, "os.PathLike[str]", None] = None,
     planner: str = "auto",
     memory_limit: int = 0,
+    extra_memory: Optional[int] = None,
+    free_source: bool = False,
 ) -> Plan:
     """Plans and proves a redistribution; equal requests are planned once.
 
@@ -346,35 +358,17 @@ def plan(
     shape: that of the whole tensor. dtype: "bf16", torch's or NumPy's. mesh: "2x4", (2, 4), a Mesh
     or torch's DeviceMesh. source, target: "S(0)R", or placements of ours or torch's, one per axis.
     Options: to_mesh, if the target has another mesh; topology, "dgx-h100:2" or a file (default: as
-    many DGX H100s as the ranks need); planner; memory_limit in bytes per rank (0: none).
+    many DGX H100s as the ranks need); planner; memory_limit in bytes per rank (0: none);
+    extra_memory, the same beyond source and destination (None: no limit); free_source, if a source
+    counts only until nothing reads it any more, for callers who run `operations` and free it then.
 
-    Raises InputError if the request is wrong or cannot be met.
+    Raises InputError if the request is wrong or cannot be met, of a limit with one that works.
     """
-    return _planned(
-        asked_of(
-            shape,
-            dtype,
-            mesh,
-            source,
-            target,
-            to_mesh=to_mesh,
-            src_mesh=src_mesh,
-            src_placements=src_placements,
-            dst_mesh=dst_mesh,
-            dst_placements=dst_placements,
-            topology=topology,
-            planner=planner,
-            memory_limit=memory_limit,
-        )
-    )
+    return planned(asked_of(**locals()))
 
 
 def plan_job(
-    requests: Union[str, "os.PathLike[str]", Iterable[Any], Mapping],
-    *,
-    topology: Union[str, "os.PathLike[str]", None] = None,
-    planner: str = "auto",
-    memory_limit: int = 0,
+    requests: Union[str, "os.PathLike[str]", Iterable[Any], Mapping], **options: Any
 ) -> Plan:
     """Plans and proves many redistributions as one, as those of a model's tensors: everything that
     goes from one rank to another is one message, and loads are balanced over all tensors. Equal
@@ -382,8 +376,9 @@ def plan_job(
 
     requests: a list of the arguments of `plan`, each a dict by name or a tuple of the first five;
     or a dict of these by the tensors' names. A dict can also have "name", and "from" and "to" for
-    source and target, as files of requests have. Or the path of such a file
-    (docs/commands.md, `--requests`).
+    source and target, as files of requests have, and their "id" and "after", ids of requests that
+    it comes after; names of a dict are ids. Or the path of such a file (docs/commands.md,
+    `--requests`).
 
         plan_job([{"name": "wq", "shape": (4096, 4096), "dtype": "bf16", "mesh": (8,),
                    "source": "S(0)", "target": "S(1)"}, ...])
@@ -394,4 +389,4 @@ def plan_job(
 
     Raises InputError if a request is wrong ("requests[3].dtype: ...") or the job cannot be met.
     """
-    return planned_job(job_of(requests, options_of(topology, planner, memory_limit)))
+    return planned_job(job_of(requests, options_of(**options)))

@@ -17,7 +17,7 @@ from ._layouts import (
     text_option,
     whole_number,
 )
-from ._library import Handle, InputError, RequestTexts, encoded
+from ._library import Handle, InputError, PlanOptions, RequestTexts, encoded
 
 
 class Request(NamedTuple):
@@ -33,22 +33,43 @@ class Request(NamedTuple):
     target: str
     name: Optional[str] = None
     place: str = ""  # in a job, for errors: "requests[3]"
+    id: Optional[str] = None  # in a job
+    after: Tuple[str, ...] = ()
+
+
+class Options(NamedTuple):
+    """Of a plan, whether of one request or of a job. Contents, here and in Asked, are digests, so
+    that changed files are noticed."""
+
+    topology: Optional[str]
+    planner: str
+    memory_limit: int  # bytes; 0: none
+    extra_memory: Optional[int]
+    free_source: bool
+    topology_content: Optional[str]  # if it is a file
+
+    def for_the_library(self) -> PlanOptions:
+        return PlanOptions(
+            planner=encoded("planner", self.planner),
+            memory_limit_bytes=self.memory_limit,
+            extra_memory_bytes=self.extra_memory or 0,
+            no_extra_memory=int(self.extra_memory == 0),
+            free_source=int(self.free_source),
+        )
+
+
+_OPTIONS = Options._fields[:-1]
 
 
 class Asked(NamedTuple):
-    """Requests and options. The contents are digests, so that changed files are noticed."""
-
     requests: Tuple[Request, ...]
-    topology: Optional[str]
-    planner: str
-    memory_limit: int
-    topology_content: Optional[str]  # if it is a file
+    options: Options
     file: Optional[str] = None  # of the requests, which are then empty
     file_content: Optional[str] = None
 
     def words(self) -> List[str]:
         """Of one request, the options of the command line."""
-        (request,) = self.requests
+        (request,), options = self.requests, self.options
         given = [
             ("--mesh", request.mesh),
             ("--ranks", request.ranks),
@@ -58,19 +79,23 @@ class Asked(NamedTuple):
             ("--dtype", request.dtype),
             ("--from", request.source),
             ("--to", request.target),
-            ("--topology", self.topology),
-            ("--planner", self.planner),
-            ("--memory-limit", str(self.memory_limit) if self.memory_limit else None),
+            ("--topology", options.topology),
+            ("--planner", options.planner),
+            ("--memory-limit", options.memory_limit or None),
+            ("--extra-memory", options.extra_memory),
         ]
-        return [word for name, value in given if value is not None for word in (name, value)]
+        words = [word for name, value in given if value is not None for word in (name, str(value))]
+        return words + ["--free-source"] * options.free_source
 
 
-def asked_of(*request, topology=None, planner="auto", memory_limit=0, **more) -> Asked:
-    return Asked((request_of(*request, **more),), *options_of(topology, planner, memory_limit))
+def asked_of(*request, **given) -> Asked:
+    options = {name: given.pop(name) for name in _OPTIONS if name in given}
+    return Asked((request_of(*request, **given),), options_of(**options))
 
 
-def options_of(topology, planner, memory_limit):
-    """The fields of Asked after the requests."""
+def options_of(
+    topology=None, planner="auto", memory_limit=0, extra_memory=None, free_source=False
+) -> Options:
     if topology is not None:
         try:
             topology = os.fsdecode(topology)
@@ -78,10 +103,14 @@ def options_of(topology, planner, memory_limit):
             raise InputError(
                 f"topology: expected a name or a path, found {shown(topology)}"
             ) from None
-    return (
+    if not isinstance(free_source, bool):
+        raise InputError(f"free_source: expected True or False, found {shown(free_source)}")
+    return Options(
         topology,
         text_option("planner", planner),
         whole_number("memory_limit", memory_limit),
+        None if extra_memory is None else whole_number("extra_memory", extra_memory),
+        free_source,
         content_digest(topology),
     )
 
@@ -134,9 +163,13 @@ def request_of(
 
 
 def request_handle(request: Request) -> Handle:
-    names = "mesh ranks to_mesh to_ranks shape dtype source target name".split()
+    names = "mesh ranks to_mesh to_ranks shape dtype source target name id".split()
     try:
         texts = {name: encoded(name, getattr(request, name)) for name in names}
+        if request.after:
+            count = texts["after_count"] = len(request.after)
+            after = (encoded("after", each) for each in request.after)
+            texts["after"] = (c.c_char_p * count)(*after)
         return Handle("request", "request_create", c.byref(RequestTexts(**texts)))
     except InputError as error:
         raise (placed(error, request.place) if request.place else error) from None
@@ -145,17 +178,17 @@ def request_handle(request: Request) -> Handle:
 # ---- jobs
 
 _FIELDS = (
-    "shape dtype mesh source target to_mesh src_mesh src_placements dst_mesh dst_placements name"
+    "shape dtype mesh source target to_mesh src_mesh src_placements dst_mesh dst_placements name "
+    "id after"
 ).split()
 _IN_FILES = {"from": "source", "to": "target"}  # names of fields in files of requests
-_OF_THE_JOB = ("topology", "planner", "memory_limit")
 
 
 def job_of(requests, options, what="requests") -> Asked:
     """what: the name of the requests in errors."""
     if isinstance(requests, (str, os.PathLike)):
         file = os.fsdecode(requests)
-        return Asked((), *options, file, file_digest(file))
+        return Asked((), options, file, file_digest(file))
     if isinstance(requests, Mapping):
         given = [(f"{what}[{shown(name)}]", name, each) for name, each in requests.items()]
     elif isinstance(requests, Iterable) and not isinstance(requests, (bytes, bytearray)):
@@ -167,7 +200,7 @@ def job_of(requests, options, what="requests") -> Asked:
         )
     if not given:
         raise InputError(f"{what}: expected at least one, found none")
-    return Asked(tuple(_request_at(*each) for each in given), *options)
+    return Asked(tuple(_request_at(*each) for each in given), options)
 
 
 def _request_at(place, name, request) -> Request:
@@ -177,7 +210,12 @@ def _request_at(place, name, request) -> Request:
             if fields.get("name") not in (None, name):
                 raise InputError(f"name: expected {shown(name)}, found {shown(fields['name'])}")
             fields["name"] = name
-        return request_of(*arguments, **fields, place=place)
+            if name:
+                fields.setdefault("id", name)
+        own = fields.pop("id", None)
+        after = _ids_of(fields.pop("after", None))
+        made = request_of(*arguments, **fields, place=place)
+        return made._replace(id=None if own is None else _id_of("id", own), after=after)
     except InputError as error:
         raise placed(error, place) from None
 
@@ -193,7 +231,7 @@ def _arguments_of(request) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         )
     fields: Dict[str, Any] = {}
     for key, value in request.items():
-        if key in _OF_THE_JOB:
+        if key in _OPTIONS:
             raise InputError(f"{key}: expected it for the whole job, found it in a request")
         known = _IN_FILES.get(key, key)
         if known not in _FIELDS:
@@ -203,6 +241,33 @@ def _arguments_of(request) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         fields[known] = value
     fields.setdefault("shape", None)  # which is refused
     return (), fields
+
+
+def _ids_of(after) -> Tuple[str, ...]:
+    if after is None:
+        return ()
+    ids = after if isinstance(after, (list, tuple)) else (after,)
+    return tuple(_id_of("after", each) for each in ids)
+
+
+def _id_of(name, value) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"{name}: expected a string or an integer, found {shown(value)}")
+    return str(value)
+
+
+def placed_in_job(error: InputError, requests: Tuple[Request, ...]) -> InputError:
+    """The library's error of a job, which numbers the requests, with the places of these. Without
+    requests the job is a file's, whose places are right."""
+    if not requests:
+        return error
+
+    def place(found):
+        return requests[int(found[1])].place or found[0]
+
+    return InputError(re.sub(r"(?:^|(?<=\(first in ))requests\[(\d+)\]", place, str(error)))
 
 
 def placed(error: InputError, place: str) -> InputError:

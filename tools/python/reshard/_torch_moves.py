@@ -13,7 +13,7 @@ from . import _execute, _plan
 from ._library import InputError
 from ._local import execute_all
 from ._memory import Memory, ask_for_huge_pages
-from ._requests import job_of, options_of, request_handle, request_of
+from ._requests import Asked, job_of, options_of, request_handle, request_of
 from ._torch_channels import ranks_of, route_of
 from ._torch_placements import unknown_kind
 from ._torch_tensors import Stored, by_bits, misfit, settled, stored
@@ -134,11 +134,16 @@ class Move:
         return found
 
 
-def _plan_of(fields, names, topology=None, planner="auto", memory_limit=0):
-    options = {"topology": topology, "planner": planner, "memory_limit": memory_limit}
+def _plan_of(fields, names, **given):
+    options = options_of(**given)
+    if options.free_source:
+        raise InputError(
+            "free_source: expected False, as DTensors keep their shards while they are moved, "
+            "found True"
+        )
     if names is None:
-        return _plan.plan(**fields[0], **options)
-    return _plan.planned_job(job_of(dict(zip(names, fields)), options_of(**options), "dtensors"))
+        return _plan.planned(Asked((request_of(**fields[0]),), options))
+    return _plan.planned_job(job_of(dict(zip(names, fields)), options, "dtensors"))
 
 
 def distinct(meshes):

@@ -52,7 +52,8 @@ def redistribute(dtensor, placements, device_mesh=None, *, lane=None, **options)
     Every rank of both meshes must call it, with a DTensor of the same global shape. Messages go
     over separate process groups: on CPUs over gloo, or over the mesh's own groups if they are
     MPI's, with the bits of `reshard simulate`; on GPUs as batches of messages and collectives of
-    NCCL. Options are reshard.plan's: planner, topology, memory_limit.
+    NCCL. Options are reshard.plan's: planner, topology, memory_limit, extra_memory. free_source is
+    refused, as DTensors keep their shards while they are moved.
 
     Several threads of a rank may call it at once. On one mesh the calls of a thread meet those of
     the thread started at the same place on the other ranks; `lane`, a text equal on all ranks,

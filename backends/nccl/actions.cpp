@@ -198,7 +198,7 @@ RankMemory::RankMemory(const RankSchedule& schedule, std::span<const CallerShard
     regions_[b].needed_bytes = 0;
   }
   regions_.push_back(made_up(layout_.total_bytes));
-  for (std::int32_t stream = 0; stream < kMaxPlanStreams; ++stream) staging_.push_back(made_up(0));
+  for (std::int32_t stream = 0; stream < kMaxStreams; ++stream) staging_.push_back(made_up(0));
 }
 
 void RankMemory::need_staging(std::int32_t stream, std::int64_t bytes) {

@@ -92,8 +92,8 @@ std::vector<std::vector<std::int32_t>> Prepared::waits_of(const RankRun& rank) c
   const std::vector<Launch>& launches = rank.schedule.launches;
   std::vector<std::vector<std::int32_t>> out(launches.size());
   Before before = rank.memory.before();
-  using ByStream = std::array<std::int32_t, kMaxPlanStreams>;
-  std::array<ByStream, kMaxPlanStreams> waited_for;
+  using ByStream = std::array<std::int32_t, kMaxStreams>;
+  std::array<ByStream, kMaxStreams> waited_for;
   for (ByStream& known : waited_for) known.fill(-1);
   for (std::size_t i = 0; i < launches.size(); ++i) {
     std::int32_t own = stream_of(launches[i]);
@@ -203,7 +203,7 @@ void Prepared::wait() {
 Timeline Prepared::timeline() const {
   Timeline timeline;
   for (const RankRun& rank : ranks_) {
-    std::array<std::int64_t, kMaxPlanStreams> done_ps{};  // by stream
+    std::array<std::int64_t, kMaxStreams> done_ps{};  // by stream
     std::vector<std::int64_t> ends_ps;
     Rank global = plan_.rank_of(rank.memory.slot());
     for (std::size_t i = 0; i < rank.schedule.launches.size(); ++i) {

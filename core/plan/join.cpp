@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/errors.h"
-#include "core/plan/plan.h"
+#include "core/plan/join.h"
 #include "core/plan/streams.h"
 
 namespace reshard {

@@ -12,7 +12,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/grouped.h"
-#include "core/plan/plan.h"
+#include "core/plan/join.h"
 
 namespace reshard {
 namespace {

@@ -18,11 +18,9 @@
 // starts its part when its own parts of all steps in `after` are done (steps in which it has no
 // part do not count). `after` names only earlier steps, ascending.
 //
-// Streams. A step runs on one of the plan's streams, each with communicators of its own. Steps of
-// one stream run one after the other on a rank, so they may be on one only if the dependencies give
-// them that order there (core/plan/streams.h); steps that may overlap on a rank are on
-// different streams. The planners' table and the reader of texts put plans on streams; until then
-// all steps are on stream 0.
+// Streams. A step runs on one of the plan's streams, each with communicators of its own. Where steps
+// need communicators (NCCL), those of one stream run one after the other on a rank, in listed order,
+// and those of different streams overlap as their dependencies allow.
 //
 // Stages. If the job's tensors have an order (core/layout/stages.h), a step works on tensors of one
 // stage, and the dependencies of the steps hold that order on every rank.
@@ -48,7 +46,8 @@ namespace reshard {
 inline constexpr BufferId kSourceBuffer{0};
 inline constexpr BufferId kDestinationBuffer{1};
 
-inline constexpr std::int32_t kMaxPlanStreams = 32;
+// As many as have room on a GPU at once: 32 thread blocks each on 132 multiprocessors.
+inline constexpr std::int32_t kMaxStreams = 4;
 
 enum class BufferRole : std::uint8_t { Source, Destination, Temporary };
 
@@ -280,7 +279,7 @@ struct Step {
   std::vector<StepId> after;  // ascending, all earlier
   // Mesh axes along which the step works, for reports; empty if none in particular.
   std::vector<int> axes;
-  std::int32_t stream = 0;  // of the plan's, 0 .. kMaxPlanStreams - 1
+  std::int32_t stream = 0;  // of the plan's, 0 .. kMaxStreams - 1
   friend bool operator==(const Step&, const Step&) = default;
 };
 
@@ -344,22 +343,6 @@ Shape plan_shape(const Shape& shape, int dims);
 inline Shape plan_shape(const Shape& shape) {
   return plan_shape(shape, shape.size() == 0 ? 1 : shape.size());
 }
-
-// A plan as a part of one for more tensors: tensor t of the plan is tensors[t] there.
-struct PlanOfTensors {
-  const Plan* plan;
-  std::vector<TensorId> tensors;
-};
-// One plan for all the tensors of several plans, which stay independent: the steps of the first,
-// then those of the second and so on. Every tensor is in one of the parts.
-Plan join(std::vector<Request> tensors, std::span<const PlanOfTensors> parts, std::string planner);
-// The same with the tensors in the order of the plans, and their stages beside each other; on as few
-// streams as a planner's plan. At least one plan.
-Plan join(const std::vector<Plan>& plans);
-// One plan for a job in stages, from the plans of the stages, each of the stage's tensors in their
-// order: on every rank, what has to come after what comes after it.
-Plan join_stages(std::vector<Request> tensors, Stages stages, std::span<const Plan* const> plans,
-                 std::string planner);
 
 // The boxes that a collective's group reads and writes on each of its members.
 Box input_of(const Plan& plan, const CollectiveStep& step, std::size_t group);

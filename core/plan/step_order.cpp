@@ -109,7 +109,9 @@ std::optional<StepOrder::OutOfTurn> StepOrder::out_of_turn(const Plan& plan) con
   IndexVector<StepId, std::int32_t> stage_of = stage_of_steps(plan);
   for (std::size_t c = 0; c < tables_.size(); ++c)
     if (std::optional<OutOfTurn> found = out_of_turn(plan, tables_[c], stage_of)) {
-      found->slot = first_of(static_cast<std::int32_t>(c));
+      found->slot = static_cast<Slot>(
+          std::find(class_of_.begin(), class_of_.end(), static_cast<std::int32_t>(c)) -
+          class_of_.begin());
       return found;
     }
   return std::nullopt;

@@ -4,7 +4,6 @@
 // table, over those steps only.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -38,17 +37,9 @@ class StepOrder {
   // Equal for ranks with the same ordering: those with a part in the same steps. 0 .. classes() - 1.
   std::int32_t class_of(Slot slot) const { return class_of_[to_index(slot)]; }
   std::int32_t classes() const { return static_cast<std::int32_t>(tables_.size()); }
-  Slot first_of(std::int32_t rank_class) const {
-    return static_cast<Slot>(std::find(class_of_.begin(), class_of_.end(), rank_class) -
-                             class_of_.begin());
-  }
   // The steps in which the ranks of a class have a part, ascending.
   const std::vector<std::int32_t>& steps_of(std::int32_t rank_class) const {
     return tables_[to_index(rank_class)].steps;
-  }
-  // Whether each of a class's steps starts only when those listed before it are done.
-  bool class_in_turn(std::int32_t rank_class) const {
-    return tables_[to_index(rank_class)].in_turn;
   }
   // `ordered` for the ranks of a class.
   bool class_ordered(std::int32_t rank_class, std::int32_t earlier, std::int32_t step) const;

@@ -13,6 +13,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "core/plan/join.h"
 #include "core/planners/planner.h"
 
 namespace reshard {
@@ -132,12 +133,16 @@ std::vector<Plan> own_plans(const Demand& demand, const PlannerInput& input) {
   return out;
 }
 
+// In the order of the tensors, as plans that are made one by one are joined.
 std::vector<PlanOfTensors> parts_of(const Demand& demand, const std::vector<Plan>& plans,
                                     const std::function<bool(std::size_t kind)>& takes) {
   std::vector<PlanOfTensors> out;
   for (std::size_t kind = 0; kind < plans.size(); ++kind)
     for (TensorId tensor : demand.kinds()[kind].tensors)
       if (takes(kind)) out.push_back({&plans[kind], {tensor}});
+  std::sort(out.begin(), out.end(), [](const PlanOfTensors& a, const PlanOfTensors& b) {
+    return a.tensors.front() < b.tensors.front();
+  });
   return out;
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "core/plan/join.h"
 #include "core/planners/each_tensor.h"
 
 namespace reshard {

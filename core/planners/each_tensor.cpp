@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/planners/each_tensor.h"
+#include "core/plan/join.h"
 
 #include <utility>
 #include <vector>

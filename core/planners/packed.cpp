@@ -19,6 +19,7 @@
 #include "core/moves/zeros.h"
 #include "core/packing/pipelined_trees.h"
 #include "core/packing/stage_loads.h"
+#include "core/plan/streams.h"
 #include "core/planners/planner.h"
 #include "core/traffic/accounting.h"
 
@@ -237,6 +238,7 @@ class PackedPlanner {
       own.cut = fitted.changed;
       own.fits = fits(*own.needs, input_.memory);
     }
+    if (input_.steps_in_turn) assign_streams(own.plan);
     if (own.fits && input_.plan_time)
       own.timing = input_.plan_time(own.plan, *input_.topology,
                                     best_ && best_->fits ? best_->timing->time_ps : kNoTimeLimit);

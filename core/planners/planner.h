@@ -78,7 +78,7 @@ struct PlannerInput {
   const Topology* topology = nullptr;  // never null when a planner runs
   MemoryLimits memory = {};            // of every rank; made_by fits plans into them
   PlanTime plan_time;                  // set for `auto`; `packed` uses it if set
-  bool steps_in_turn = false;          // the transport runs a plan's steps one after the other
+  bool steps_in_turn = false;          // the transport runs the steps of a stream in turn
   // What the first use of a plan takes in addition to its time; empty: nothing is counted.
   std::function<std::int64_t(const Plan&)> first_use_ps = {};
   const Plan* p2p = nullptr;           // p2p's plan, if it is already made

@@ -48,19 +48,12 @@ NodeOf nodes_of(const PlannerInput& input) {
 void finish(Plan& plan, const PlannerInput& input, PlanFindings& found) {
   plan.frees_sources = input.memory.free_sources;
   if (found.finished) return;
-  bool changed = false;
   if (input.memory.any() && !found.needs) {
     Fitted fitted = fit(plan, input.memory, nodes_of(input));
-    changed = fitted.changed;
+    if (fitted.changed) found = {};
     found.needs = fitted.needs;
   }
-  std::optional<MemoryNeeds> needs = found.needs;
-  if (assign_streams(plan)) {
-    changed = true;
-    if (needs) needs = memory_needs(plan);
-  }
-  if (changed) found = {};
-  found.needs = needs;
+  if (assign_streams(plan)) found.timing.reset();
   found.finished = true;
 }
 

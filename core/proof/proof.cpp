@@ -8,7 +8,6 @@
 
 #include "core/base/errors.h"
 #include "core/plan/step_order.h"
-#include "core/plan/streams.h"
 #include "core/proof/symbolic_memory.h"
 #include "core/schedule/lowering.h"
 
@@ -245,26 +244,12 @@ std::optional<Refutation> check_turns(const Plan& plan) {
           to_int(plan.ranks[found->slot]), found->earlier, stage_of[found->earlier])};
 }
 
-// Whether steps of one stream run one after the other on every rank.
-std::optional<Refutation> check_streams(const Plan& plan) {
-  if (stream_count(plan) == 1) return std::nullopt;  // or not put on streams yet
-  std::optional<SharedStream> found = overlap_on_a_stream(plan);
-  if (!found) return std::nullopt;
-  const Step &earlier = plan.steps[found->earlier], &later = plan.steps[found->later];
-  return Refutation{
-      found->later,
-      fmt::format("steps {} ({}) and {} ({}) of stream {} could overlap on rank {}",
-                  to_index(found->earlier), kind_text(earlier), to_index(found->later),
-                  kind_text(later), later.stream, to_int(plan.ranks[found->slot]))};
-}
-
 }  // namespace
 
 ProofResult check_plan(const Plan& plan) {
   ProofResult result;
   result.refutation = check_structure(plan);
   if (!result.refutation) result.refutation = check_turns(plan);
-  if (!result.refutation) result.refutation = check_streams(plan);
   if (result.refutation) return result;
   try {
     result.padding_bytes = SymbolicRun(plan).run();

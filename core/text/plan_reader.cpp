@@ -8,7 +8,6 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
-#include "core/plan/streams.h"
 #include "core/proof/proof.h"
 #include "core/text/plan_text.h"
 
@@ -30,7 +29,6 @@ class Reader {
     if (has_line_)
       throw InputError(fmt::format("{}: expected nothing after 'end', found {}", place(line_),
                                    quoted(current_)));
-    if (stream_count(plan) == 1 && !check_structure(plan)) assign_streams(plan);
     if (std::optional<Refutation> refutation = check_plan(plan).refutation) {
       // A step is a head line, then one line per part.
       int line = end_line;
@@ -271,7 +269,7 @@ class Reader {
           step.axes.push_back(static_cast<int>(cursor.integer("a mesh axis", 0, kMaxAxes - 1)));
         while (cursor.accept(","));
       if (cursor.accept(" stream "))
-        step.stream = static_cast<int>(cursor.integer("a stream", 1, kMaxPlanStreams - 1));
+        step.stream = static_cast<int>(cursor.integer("a stream", 1, kMaxStreams - 1));
     });
     std::visit([&](auto& body) { lines(body, plan); }, step.body);
     plan.steps.push_back(std::move(step));

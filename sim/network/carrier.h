@@ -26,8 +26,8 @@ class Carrier {
   virtual Transfers message(const PointToPoint& message) = 0;
   // The collective has at least two ranks, each once; the parts are in their order.
   virtual Transfers collective(const BareCollective& collective) = 0;
-  // Whether a rank's launches of one plan run one after another in the order of its steps, even if
-  // these are independent, as on the one stream of a communicator.
+  // Whether a rank's launches on one stream of a plan run one after another in the order of its
+  // steps, even if these are independent.
   virtual bool in_turn() const { return false; }
 };
 

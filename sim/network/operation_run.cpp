@@ -2,6 +2,7 @@
 #include "sim/network/operation_run.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ OperationRun::OperationRun(OpId id, const Operation& operation, std::span<const 
   if (const auto* run = std::get_if<RunPlan>(&operation.body)) {
     build_plan(*run->plan, carrier);
     index_parts(run->plan.get());
-    if (carrier != nullptr && carrier->in_turn()) put_in_turn();
+    if (carrier != nullptr && carrier->in_turn()) put_in_turn(*run->plan);
     return;
   }
   if (const auto* compute = std::get_if<Compute>(&operation.body))
@@ -97,12 +98,15 @@ void OperationRun::index_parts(const Plan* plan) {
       if (part_at(part.slot, static_cast<std::int32_t>(before)) >= 0) ++part.waits;
 }
 
-void OperationRun::put_in_turn() {
+void OperationRun::put_in_turn(const Plan& plan) {
   next_in_turn_.resize(parts_.size(), -1);
   for (std::size_t slot = 0; slot < parts_left_.size(); ++slot) {
-    std::int32_t last = -1;
+    std::array<std::int32_t, kMaxStreams> last_of;
+    last_of.fill(-1);
     for (std::int32_t part : of_slot_[slot]) {
-      if (steps_[parts_[part].step].transfers.rounds() == 0) continue;
+      std::int32_t step = parts_[part].step;
+      if (steps_[step].transfers.rounds() == 0) continue;
+      std::int32_t& last = last_of[to_index(plan.steps[to_index(step)].stream)];
       if (last >= 0) {
         next_in_turn_[last] = part;
         ++parts_[part].waits;

@@ -125,7 +125,7 @@ class OperationRun {
   // Call in the order of steps_, once per step.
   void add_parts(StepRun& step, Transfers transfers);
   void index_parts(const Plan* plan);
-  void put_in_turn();
+  void put_in_turn(const Plan& plan);                        // by stream
   std::int32_t part_at(Slot slot, std::int32_t step) const;  // -1 if the slot has none
   void check_at_once(const std::vector<Transit>& transits) const;
   void note(std::int32_t part, std::int32_t wait) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "sim/store/store.h"

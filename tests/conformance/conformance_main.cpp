@@ -19,7 +19,7 @@
 
 #include "backends/registry/backend.h"
 #include "core/base/errors.h"
-#include "core/plan/streams.h"
+#include "core/plan/plan.h"
 #include "sim/store/store.h"
 #include "tests/conformance/conformance.h"
 #include "tests/support/part.h"
@@ -63,7 +63,7 @@ int run_nccl_on_standin(const Options& options) {
   job.world = options.conformance.world;
   job.drive = Drive::OneThread;
   job.declared_order = options.backend.declared_order;
-  job.standin.room = to_index(kStreams);
+  job.standin.room = to_index(kMaxStreams);
   int code = 4;
   StandinOutcome outcome =
       run_on_standin(job, [&](Executor& executor, std::int32_t) { code = run(executor, options); });

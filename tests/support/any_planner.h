@@ -23,7 +23,7 @@ inline std::vector<const PlannerRow*> own_planners() {
 inline std::optional<Plan> plan_by(const PlannerRow& planner, const Demand& demand,
                                    const PlannerInput& input) {
   try {
-    return planner.make(demand, input);
+    return made_by(planner, demand, input);
   } catch (const InputError&) {
     return std::nullopt;
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/plan/streams.h"
+
 namespace reshard::test {
 namespace {
 
@@ -64,6 +66,7 @@ Plan with_halved_collectives(const Plan& plan) {
       made[s].push_back(
           out.add_step(half_of(plan, *collective, d, upper), after, plan.steps[s].axes));
   }
+  assign_streams(out);
   return out;
 }
 

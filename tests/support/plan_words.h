@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "core/schedule/lowering.h"
 #include "tests/support/any_planner.h"

@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "tests/support/any_planner.h"

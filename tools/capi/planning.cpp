@@ -12,6 +12,7 @@
 #include "core/base/printable.h"
 #include "core/layout/request.h"
 #include "core/layout/stages.h"
+#include "core/plan/join.h"
 #include "core/proof/proof.h"
 #include "core/text/plan_text.h"
 #include "core/topology/topology_text.h"

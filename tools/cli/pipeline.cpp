@@ -6,6 +6,7 @@
 #include "core/base/errors.h"
 #include "core/base/file_kinds.h"
 #include "core/base/units.h"
+#include "core/plan/join.h"
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
 #include "sim/store/data_check.h"

@@ -8,7 +8,7 @@
 
 #include "backends/nccl/communicators.h"
 #include "core/base/errors.h"
-#include "core/plan/streams.h"
+#include "core/plan/plan.h"
 #include "tests/conformance/conformance.h"
 #include "tests/support/standins/nccl_ranks.h"
 
@@ -193,7 +193,7 @@ TEST_CASE("exchanges over pairs end with the same bytes as over the parent") {
     for (Drive drive : {Drive::RankPerThread, Drive::OneThread}) {
       StandinJob job = job_of(5, false, drive);
       job.policies.stream_per_pair = own_streams;
-      job.standin.room = to_index(kStreams);
+      job.standin.room = to_index(kMaxStreams);
       job.standin.seed = own_streams ? 11 : 12;
       std::int64_t failed = -1;
       StandinOutcome outcome =
@@ -242,7 +242,7 @@ TEST_CASE("each policy by its name makes what it says and carries the same bytes
     CHECK(right == 5);
     CHECK(outcome.communicators == row.connected);
     std::int64_t failed = -1;
-    job.standin.room = to_index(kStreams);
+    job.standin.room = to_index(kMaxStreams);
     StandinOutcome carried = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t driver) {
       ConformanceOptions options;
       options.world = 5;

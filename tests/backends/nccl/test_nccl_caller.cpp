@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/base/errors.h"
-#include "core/plan/streams.h"
+#include "core/plan/plan.h"
 #include "core/planners/planner.h"
 #include "tests/backends/nccl/caller_rank.h"
 #include "tests/conformance/conformance.h"
@@ -52,7 +52,7 @@ TEST_CASE("drawn requests on callers' buffers end with the store's bytes") {
       job.limit = std::chrono::seconds(20);
       job.standin.version = row.version;
       job.standin.in_progress_polls = row.polls;
-      if (!row.over_parent) job.standin.room = to_index(kStreams);
+      if (!row.over_parent) job.standin.room = to_index(kMaxStreams);
       job.standin.seed = static_cast<std::uint64_t>(world);
       ConformanceReport report;
       std::mutex mutex;
@@ -273,7 +273,7 @@ TEST_CASE(
       StandinJob job;
       job.world = 2;
       job.limit = std::chrono::milliseconds(1000);
-      job.standin.faults = {{kind, 0, 3}};  // its first 3 launches make the plan ready
+      job.standin.faults = {{kind, 0, 3}};  // its first three launches make the plan ready
       std::vector<std::string> errors;
       std::mutex mutex;
       StandinOutcome outcome = run_callers(job, [&](CallerRank& rank) {

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "core/base/errors.h"
-#include "core/plan/streams.h"
+#include "core/plan/plan.h"
 #include "core/planners/planner.h"
 #include "tests/conformance/conformance.h"
 #include "tests/support/standins/nccl_ranks.h"
@@ -29,7 +29,7 @@ struct Result {
 Result check(StandinJob job, std::int64_t draws, std::uint64_t seed) {
   Result result;
   std::mutex mutex;
-  job.standin.room = to_index(kStreams);
+  job.standin.room = to_index(kMaxStreams);
   result.outcome = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t driver) {
     ConformanceOptions options;
     options.world = job.world;

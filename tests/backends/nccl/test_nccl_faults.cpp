@@ -9,7 +9,7 @@
 #include <map>
 
 #include "core/base/errors.h"
-#include "core/plan/streams.h"
+#include "core/plan/plan.h"
 #include "core/planners/planner.h"
 #include "tests/conformance/conformance.h"
 #include "tests/core/planners/planner_cases.h"
@@ -159,7 +159,7 @@ TEST_CASE("slow operations, slow connections and older versions change no byte")
       job.drive = drive;
       job.standin.version = row.version;
       job.standin.in_progress_polls = row.in_progress_polls;
-      job.standin.room = to_index(kStreams);
+      job.standin.room = to_index(kMaxStreams);
       job.declared_order = row.declared_order;
       if (row.slow)
         job.standin.faults = {{NcclFault::Kind::Slow, 1, 3},

@@ -168,7 +168,10 @@ int main(int argc, char** argv) {
     return kSkipped;
   }
   if (ranks > gpus) {
-    // As `reshard validate` does: all ranks' kernels must be on the GPU at once.
+    // As `reshard validate` does: all ranks' kernels must be on the GPU at once. Here each rank has
+    // its thread, and connecting a rank on first use would wait for the kernels of those that are
+    // connected already, which wait for that rank.
+    ::setenv("NCCL_RUNTIME_CONNECT", "0", 0);
     ::setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
     ::setenv("NCCL_NVLS_ENABLE", "0", 0);
     ::setenv("NCCL_MAX_CTAS", "4", 0);

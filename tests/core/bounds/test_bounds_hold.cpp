@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "core/bounds/bounds.h"
+#include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "core/traffic/accounting.h"
 #include "sim/machines/presets.h"

@@ -13,6 +13,7 @@
 
 #include "core/base/digest.h"
 #include "core/base/errors.h"
+#include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "core/text/plan_text.h"
 #include "tests/support/cases.h"

@@ -3,6 +3,7 @@
 // refuted.
 #include <catch2/catch.hpp>
 
+#include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "tests/core/proof/hand_plans.h"
 

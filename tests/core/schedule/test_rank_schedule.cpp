@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
+#include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/schedule/collective_messages.h"

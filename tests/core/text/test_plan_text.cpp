@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
+#include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "core/text/plan_text.h"
 #include "tests/support/halved.h"
@@ -16,9 +17,10 @@ Plan p2p(const char* shape, const char* mesh, const char* from, const char* to,
   auto source = std::make_shared<const Mesh>(parse_mesh(mesh));
   auto destination =
       *to_mesh == '\0' ? source : std::make_shared<const Mesh>(parse_mesh(to_mesh, to_ranks));
-  return plan_p2p(Request(parse_layout(shape, "f32", source, from),
-                          parse_layout(shape, "f32", destination, to)),
-                  {});
+  return made_by(find_planner("p2p"),
+                 Request(parse_layout(shape, "f32", source, from),
+                         parse_layout(shape, "f32", destination, to)),
+                 {});
 }
 
 constexpr const char* kSwap = R"(reshard-plan 1
@@ -64,7 +66,8 @@ TEST_CASE("plan text round trips byte for byte") {
 TEST_CASE("plan text round trips with boxes of collectives and temporaries of every tensor") {
   auto mesh = std::make_shared<const Mesh>(parse_mesh("2x2"));
   auto ruled = [&](const char* shape, const char* dtype, const char* from, const char* to) {
-    return find_planner("rule").make(
+    return made_by(
+        find_planner("rule"),
         Request(parse_layout(shape, dtype, mesh, from), parse_layout(shape, dtype, mesh, to)), {});
   };
   std::vector<Plan> plans{ruled("8,6", "f32", "S(0)P(sum)", "RS(1)"),
@@ -89,6 +92,20 @@ TEST_CASE("plan text round trips with boxes of collectives and temporaries of ev
         CHECK(is.members == was->members);
       }
   }
+}
+
+TEST_CASE("plan text gives the streams other than the first") {
+  std::string text = edited("step 1 exchange", "step 1 exchange after 0 axes 0,1 stream 3");
+  Plan plan = parse_plan(text, "p");
+  CHECK(plan.steps[StepId{0}].stream == 0);
+  CHECK(plan.steps[StepId{1}].stream == 3);
+  CHECK(stream_count(plan) == 4);
+  CHECK(to_text(plan) == text);
+  for (const char* number : {"0", "4", "-1"})
+    CHECK_THROWS_WITH(
+        parse_plan(edited("step 1 exchange", fmt::format("step 1 exchange stream {}", number)),
+                   "p"),
+        Catch::Contains("p:10: expected a stream between 1 and 3"));
 }
 
 TEST_CASE("numbers in plans are bounded where they stand") {

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/units.h"
+#include "core/plan/join.h"
 #include "sim/page/page.h"
 #include "sim/picture/markup.h"
 #include "tests/sim/page/page_cases.h"

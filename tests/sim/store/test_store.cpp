@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "core/layout/request.h"
+#include "core/plan/join.h"
 #include "core/proof/proof.h"
 #include "sim/store/data_check.h"
 #include "sim/store/store.h"

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/base/errors.h"
+#include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/text/plan_text.h"

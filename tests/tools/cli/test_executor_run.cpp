@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
+#include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "tests/support/split_store.h"
 #include "tests/support/star.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `reshard doctor`: what this machine has, what is missing, and how to get it. Everything is looked
 // up at run time, without headers of or links to any of it.
+#include <cstdlib>
 #include <memory>
 #include <string_view>
 
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/planners/planner.h"
@@ -77,15 +79,20 @@ Fact cuda_toolkit() {
   return {"CUDA Toolkit", true, fmt::format("{} when reshard was built", version)};
 }
 
+// The one that the backend uses.
 Fact nccl() {
-  SharedLibrary library("libnccl.so.2");
+  const char* named = std::getenv("RESHARD_NCCL_LIBRARY");
+  SharedLibrary library(named != nullptr ? named : "libnccl.so.2");
   auto* version = library.found() ? library.function<int(int*)>("ncclGetVersion") : nullptr;
   int number = 0;
   if (version == nullptr || version(&number) != 0)
     return {"NCCL", false,
-            "libnccl.so.2 not found (NVIDIA's package libnccl2, or PyPI's nvidia-nccl-cu12)"};
+            named != nullptr
+                ? fmt::format("RESHARD_NCCL_LIBRARY: no NCCL in {}", quoted(named))
+                : "libnccl.so.2 not found (NVIDIA's package libnccl2, or PyPI's nvidia-nccl-cu12)"};
   return {"NCCL", true,
-          fmt::format("{}.{}.{}", number / 10000, number % 10000 / 100, number % 100)};
+          fmt::format("{}.{}.{}{}", number / 10000, number % 10000 / 100, number % 100,
+                      named != nullptr ? fmt::format(", in {}", named) : "")};
 }
 
 Fact compiler() {

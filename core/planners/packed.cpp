@@ -41,6 +41,7 @@ struct Aim {
   // How long a resource class can be busy before it becomes expensive, in multiples of the bound.
   std::int64_t bounds = 1;
   int shallower_rounds = 0;
+  friend bool operator==(const Aim&, const Aim&) = default;
 };
 constexpr Aim kUsual{200}, kFewestLatencies{10'000'000};
 // For jobs of many tensors, which are long: relays only where links differ by some hundredths.
@@ -123,12 +124,14 @@ class PackedPlanner {
       offer({}, 1);
       return taken();
     }
-    Packing usual = packing(is_job() ? kJob : kUsual);
+    Packing usual = packing(usual_aim());
     hops_ = hops_of(usual);
     std::int32_t count = chunks_for(usual);
+    is_only_plan_ = is_large();
     offer(usual, count);
     if (!best_->fits || best_->cut) try_more_until_it_fits(usual);
-    if (is_large() && best_->fits) return taken();
+    if (is_only_plan_ && best_->fits) return taken();
+    is_only_plan_ = false;
     if (count < kManyChunks) try_fewer_and_more(usual, best_->chunks);
     if (is_slow()) try_other_depths(usual);
     // Latencies matter if they are more than a few hundredths of the whole.
@@ -168,6 +171,7 @@ class PackedPlanner {
     return pack(commodities_, routes_, symmetry_, options);
   }
 
+  Aim usual_aim() const { return is_job() ? kJob : kUsual; }
   bool is_job() const { return demand_.requests().size() > 1; }
   // Whether making more than one plan would take too long.
   bool is_large() const { return demand_.ranks().size() > 256 || (is_job() && hops_ > 1 << 14); }
@@ -237,7 +241,7 @@ class PackedPlanner {
       own.cut = fitted.changed;
       own.fits = fits(*own.needs, input_.memory);
     }
-    if (own.fits && input_.plan_time)
+    if (own.fits && input_.plan_time && !is_only_plan_)
       own.timing = input_.plan_time(own.plan, *input_.topology,
                                     best_ && best_->fits ? best_->timing->time_ps : kNoTimeLimit);
     if (best_ && !better(own, *best_)) return false;
@@ -255,6 +259,7 @@ class PackedPlanner {
     Packing best = usual;
     for (const Aim& aim : kOtherDepths) {
       if (!is_slow()) return;
+      if (aim == usual_aim()) continue;
       Packing other = packing(aim);
       if (offer(other, best_->chunks)) best = std::move(other);
     }
@@ -350,7 +355,8 @@ class PackedPlanner {
   Symmetry symmetry_;
   RankRoutes routes_;
   std::int64_t bound_ps_, latency_ps_ = 1;
-  std::int64_t hops_ = 0;  // of the usual packing
+  std::int64_t hops_ = 0;      // of the usual packing
+  bool is_only_plan_ = false;  // the first plan that fits will be taken, whatever its time
   std::optional<Variant> best_;
 };
 

@@ -13,6 +13,8 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "core/demand/likeness.h"
+#include "core/plan/carried_over.h"
 #include "core/planners/each_tensor.h"
 
 namespace reshard {
@@ -57,12 +59,20 @@ class ByStage {
   ByStage(const PlannerRow& planner, std::span<const Request> requests, const Stages& stages,
           const PlannerInput& input)
       : planner_(planner), requests_(requests), stages_(stages), input_(input) {
-    std::map<Digest, std::shared_ptr<const StagePlans>> known;
+    std::map<Digest, std::shared_ptr<const StagePlans>> known, known_alike;
     for (const Stage& stage : stages) {
       std::vector<Request> own;
       for (TensorId tensor : stage.tensors) own.push_back(requests[to_index(tensor)]);
       std::shared_ptr<const StagePlans>& plans = known[fingerprint_of(own)];
-      if (!plans) plans = plans_of(own);
+      if (!plans) {
+        // Reasons can name ranks.
+        std::shared_ptr<const StagePlans> none,
+            &alike = input.explanation != nullptr
+                         ? none
+                         : known_alike[likeness_of(own, {}, *input.topology)];
+        plans = alike ? carried(*alike, own) : plans_of(own);
+        if (!alike) alike = plans;
+      }
       of_stage_.push_back(plans);
     }
   }
@@ -114,6 +124,22 @@ class ByStage {
       out->asked = same->second;
     else
       out->asked = std::make_shared<const StagePlan>(StagePlan{std::move(plan), std::move(why)});
+    return out;
+  }
+
+  // The plans of a stage as those of one that is alike.
+  static std::shared_ptr<const StagePlans> carried(const StagePlans& plans,
+                                                   const std::vector<Request>& requests) {
+    auto carry = [&](const std::shared_ptr<const StagePlan>& of) {
+      return std::make_shared<const StagePlan>(StagePlan{carried_over(of->plan, requests), {}});
+    };
+    auto out = std::make_shared<StagePlans>();
+    for (const auto& [name, plan] : plans.others) {
+      std::shared_ptr<const StagePlan> made = carry(plan);
+      if (plan == plans.asked) out->asked = made;
+      out->others.emplace(name, std::move(made));
+    }
+    if (!out->asked) out->asked = carry(plans.asked);
     return out;
   }
 

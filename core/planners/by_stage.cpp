@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,19 +60,21 @@ class ByStage {
   ByStage(const PlannerRow& planner, std::span<const Request> requests, const Stages& stages,
           const PlannerInput& input)
       : planner_(planner), requests_(requests), stages_(stages), input_(input) {
-    std::map<Digest, std::shared_ptr<const StagePlans>> known, known_alike;
-    for (const Stage& stage : stages) {
-      std::vector<Request> own;
-      for (TensorId tensor : stage.tensors) own.push_back(requests[to_index(tensor)]);
-      std::shared_ptr<const StagePlans>& plans = known[fingerprint_of(own)];
+    std::vector<Digest> likeness;
+    for (const Stage& stage : stages)
+      likeness.push_back(likeness_of(requests_of(stage), {}, *input.topology));
+    std::set<Digest> different(likeness.begin(), likeness.end());
+    std::map<Digest, std::shared_ptr<const StagePlans>> equal, alike;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      std::vector<Request> own = requests_of(stages[s]);
+      std::shared_ptr<const StagePlans>& plans = equal[fingerprint_of(own)];
       if (!plans) {
+        std::shared_ptr<const StagePlans>& known = alike[likeness[s]];
         // Reasons can name ranks.
-        std::shared_ptr<const StagePlans> none,
-            &alike = input.explanation != nullptr
-                         ? none
-                         : known_alike[likeness_of(own, {}, *input.topology)];
-        plans = alike ? carried(*alike, own) : plans_of(own);
-        if (!alike) alike = plans;
+        plans = known && input.explanation == nullptr
+                    ? carried(*known, own)
+                    : plans_of(own, static_cast<std::int64_t>(different.size()));
+        if (!known) known = plans;
       }
       of_stage_.push_back(plans);
     }
@@ -105,12 +108,20 @@ class ByStage {
   }
 
  private:
-  std::shared_ptr<const StagePlans> plans_of(const std::vector<Request>& requests) const {
+  std::vector<Request> requests_of(const Stage& stage) const {
+    std::vector<Request> out;
+    for (TensorId tensor : stage.tensors) out.push_back(requests_[to_index(tensor)]);
+    return out;
+  }
+
+  std::shared_ptr<const StagePlans> plans_of(const std::vector<Request>& requests,
+                                             std::int64_t different) const {
     auto out = std::make_shared<StagePlans>();
     Explanation why;
     PlannerInput own = input_;
     own.p2p = nullptr;
     own.found = nullptr;
+    own.jobs = different;
     own.explanation = input_.explanation != nullptr ? &why : nullptr;
     own.memory = {.extra_bytes = input_.memory.extra_bytes};  // the whole is fitted again
     own.on_candidate = [&](std::string_view name, const Plan& plan, const Explanation* reasons) {

@@ -9,7 +9,8 @@
 // That many are tried, then half or twice as many as long as that is faster, and trees of other
 // depths if the pipeline is still slow. For small messages more packings are tried, among them that
 // of fewest latencies. If every step costs a launch, all depths are tried in few steps, and also
-// p2p's plan. The fastest plan is taken. For a large job only one plan is made.
+// p2p's plan. The fastest plan is taken. For a large job, and each stage of it, few plans are made
+// or only one.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -173,8 +174,13 @@ class PackedPlanner {
 
   Aim usual_aim() const { return is_job() ? kJob : kUsual; }
   bool is_job() const { return demand_.requests().size() > 1; }
-  // Whether making more than one plan would take too long.
-  bool is_large() const { return demand_.ranks().size() > 256 || (is_job() && hops_ > 1 << 14); }
+  // Whether making more than one plan would take too long; and whether making many would.
+  bool is_large() const {
+    return demand_.ranks().size() > 256 || (is_job() && (hops_ > 1 << 14 || all_hops() > 1 << 17));
+  }
+  bool is_long() const { return is_job() && all_hops() > 1 << 11; }
+  // About those of all jobs that are planned for one.
+  Int128 all_hops() const { return Int128{hops_} * input_.jobs; }
 
   // Of all trees and their images.
   std::int64_t hops_of(const Packing& packing) const {
@@ -254,7 +260,8 @@ class PackedPlanner {
     return best_->timing && best_->timing->time_ps > best_->packed_ps / 50 * 51 + 4 * latency_ps_;
   }
 
-  // Tries trees of other depths, then more chunks.
+  // Tries trees of other depths, then more chunks; of a long job only the shallower trees, which
+  // help most.
   void try_other_depths(const Packing& usual) {
     Packing best = usual;
     for (const Aim& aim : kOtherDepths) {
@@ -262,6 +269,7 @@ class PackedPlanner {
       if (aim == usual_aim()) continue;
       Packing other = packing(aim);
       if (offer(other, best_->chunks)) best = std::move(other);
+      if (is_long()) return;
     }
     while (is_slow() && best_->chunks < most_chunks(best))
       if (!offer(best, 2 * best_->chunks)) break;

@@ -78,6 +78,7 @@ struct PlannerInput {
   MemoryLimits memory = {};            // of every rank; made_by fits plans into them
   PlanTime plan_time;                  // set for `auto`; `packed` uses it if set
   bool steps_in_turn = false;          // the transport runs a plan's steps one after the other
+  std::int64_t jobs = 1;               // that are planned for one, this included: its stages
   // What the first use of a plan takes in addition to its time; empty: nothing is counted.
   std::function<std::int64_t(const Plan&)> first_use_ps = {};
   const Plan* p2p = nullptr;           // p2p's plan, if it is already made

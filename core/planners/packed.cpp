@@ -153,7 +153,8 @@ class PackedPlanner {
     std::size_t trees;
     std::int64_t packed_ps;  // busy time of the busiest resource class
     std::int32_t busiest;
-    bool cut = false;  // to fit
+    bool cut = false;        // to fit
+    std::int32_t waves = 0;  // of exchanges; 0: as they are
   };
 
   Packing packing(const Aim& aim) const {
@@ -199,6 +200,13 @@ class PackedPlanner {
         std::clamp<std::int64_t>(moves / hops_of(packing), 1, kMaxChunks));
   }
 
+  // Ranks that run few long steps in turn wait for each other. Waves of steps, which have as much to
+  // carry each, take fewer moves than chunks. (Within memory limits plans get waves to fit.)
+  bool needs_waves(std::int32_t wanted, std::int32_t chunks) const {
+    return is_only_plan_ && is_job() && input_.steps_in_turn && !input_.memory.any() &&
+           wanted > 2 * chunks;
+  }
+
   // If steps run one after the other, a chunk costs a launch, and only plan_time knows how much
   // that is: some latencies.
   std::int32_t chunks_for(const Packing& packing) const {
@@ -215,8 +223,8 @@ class PackedPlanner {
   }
 
   // Makes the plan and keeps it if it is the best so far; returns whether it is.
-  bool offer(const Packing& packing, std::int32_t chunks) {
-    chunks = std::min(chunks, most_chunks(packing));
+  bool offer(const Packing& packing, std::int32_t wanted) {
+    std::int32_t chunks = std::min(wanted, most_chunks(packing)), waves = 0;
     Plan plan({demand_.requests().begin(), demand_.requests().end()}, "packed");
     Explanation explanation;
     auto say = [&](StepId id, std::string why) {
@@ -229,6 +237,11 @@ class PackedPlanner {
     chunking.waves = input_.steps_in_turn;
     chunking.all_paced = input_.memory.any();
     emit_trees(plan, commodities_, symmetry_, routes_, packing, chunking, say);
+    if (needs_waves(wanted, chunks)) {
+      waves = wanted;
+      plan = in_even_waves(plan, waves, nodes_of(input_));
+      explanation = {};  // of other steps
+    }
     return offer({std::move(plan),
                   std::move(explanation),
                   {},
@@ -237,7 +250,9 @@ class PackedPlanner {
                   chunks,
                   packing.trees.size(),
                   packing.time_ps,
-                  packing.busiest});
+                  packing.busiest,
+                  false,
+                  waves});
   }
 
   bool offer(Variant own) {
@@ -351,6 +366,8 @@ class PackedPlanner {
           "the links, in {} chunk{}",
           routes_.classes()[to_index(best_->busiest)].name, duration_text(best_->packed_ps),
           best_->trees, symmetry_.size(), best_->chunks, best_->chunks == 1 ? "" : "s"));
+    if (best_->waves > 0)
+      input_.explanation->add(fmt::format("packed: in about {} equal waves", best_->waves));
     if (best_->chunks == kDirect)
       input_.explanation->add("packed: nothing is faster than the exchange of p2p");
     for (const Explanation::Line& line : best_->explanation.lines())

@@ -200,8 +200,8 @@ class PackedPlanner {
         std::clamp<std::int64_t>(moves / hops_of(packing), 1, kMaxChunks));
   }
 
-  // Ranks that run few long steps in turn wait for each other. Waves of steps, which have as much to
-  // carry each, take fewer moves than chunks. (Within memory limits plans get waves to fit.)
+  // Ranks that run few long steps in turn wait for each other. Waves that have as much to carry
+  // each take fewer moves than chunks. (Within memory limits plans get waves to fit.)
   bool needs_waves(std::int32_t wanted, std::int32_t chunks) const {
     return is_only_plan_ && is_job() && input_.steps_in_turn && !input_.memory.any() &&
            wanted > 2 * chunks;

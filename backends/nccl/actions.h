@@ -31,9 +31,9 @@ namespace reshard::backends::nccl {
 // allocation, and staging buffers for messages that are not contiguous.
 //
 // What one stream runs is in listed order, so its staging can be reused without further
-// synchronization; who uses a temporary's memory again waits (`before`). Before allocation, addresses are placeholders with the alignment
-// of real ones: what is built on them has its true size, so a plan that does not fit is refused
-// before anything is allocated.
+// synchronization; who uses a temporary's memory again waits (`before`). Before allocation,
+// addresses are placeholders with the alignment of real ones: what is built on them has its true
+// size, so a plan that does not fit is refused before anything is allocated.
 class RankMemory : public DeviceBuffers {
  public:
   // `shards` by tensor; if empty, allocate takes memory for them. The schedule must outlive this

@@ -2,11 +2,11 @@
 // A plan prepared on this process's GPUs: memory, tables and the actions of every rank, step by
 // step.
 //
-// A run issues everything without waiting: the steps in listed order, each on its stream of the plan
-// (plan.h), and each round of all this process's ranks in one NCCL group. The order on a stream, the
-// same on every rank, and events between streams are then the only order that matters. What streams
-// other than the main one run is between two points of the main one, which may be the caller's.
-// Events between the steps give the times.
+// A run issues everything without waiting: the steps in listed order, each on its stream of the
+// plan (plan.h), and each round of all this process's ranks in one NCCL group. The order on a
+// stream, the same on every rank, and events between streams are then the only order that matters.
+// What streams other than the main one run is between two points of the main one, which may be the
+// caller's. Events between the steps give the times.
 #pragma once
 
 #include <map>

@@ -29,4 +29,7 @@ using NodeOf = std::function<std::int32_t(Rank rank)>;
 Plan in_waves(const Plan& plan, const IndexVector<StepId, std::int32_t>& waves,
               const NodeOf& node_of);
 
+// The same with about so many waves in all, each exchange in proportion to its bytes.
+Plan in_even_waves(const Plan& plan, std::int64_t waves, const NodeOf& node_of);
+
 }  // namespace reshard

@@ -18,9 +18,9 @@
 // starts its part when its own parts of all steps in `after` are done (steps in which it has no
 // part do not count). `after` names only earlier steps, ascending.
 //
-// Streams. A step runs on one of the plan's streams, each with communicators of its own. Where steps
-// need communicators (NCCL), those of one stream run one after the other on a rank, in listed order,
-// and those of different streams overlap as their dependencies allow.
+// Streams. A step runs on one of the plan's streams, each with communicators of its own. Where
+// steps need communicators (NCCL), those of one stream run one after the other on a rank, in listed
+// order, and those of different streams overlap as their dependencies allow.
 //
 // Stages. If the job's tensors have an order (core/layout/stages.h), a step works on tensors of one
 // stage, and the dependencies of the steps hold that order on every rank.

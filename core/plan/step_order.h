@@ -34,7 +34,7 @@ class StepOrder {
   };
   std::optional<OutOfTurn> out_of_turn(const Plan& plan) const;
 
-  // Equal for ranks with the same ordering: those with a part in the same steps. 0 .. classes() - 1.
+  // Equal for ranks with the same ordering: those with a part in the same steps. 0 .. classes()-1.
   std::int32_t class_of(Slot slot) const { return class_of_[to_index(slot)]; }
   std::int32_t classes() const { return static_cast<std::int32_t>(tables_.size()); }
   // The steps in which the ranks of a class have a part, ascending.

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "core/demand/likeness.h"
+#include "core/plan/carried_over.h"
 #include "core/plan/join.h"
 #include "core/planners/each_tensor.h"
 
@@ -58,12 +61,22 @@ class ByStage {
   ByStage(const PlannerRow& planner, std::span<const Request> requests, const Stages& stages,
           const PlannerInput& input)
       : planner_(planner), requests_(requests), stages_(stages), input_(input) {
-    std::map<Digest, std::shared_ptr<const StagePlans>> known;
-    for (const Stage& stage : stages) {
-      std::vector<Request> own;
-      for (TensorId tensor : stage.tensors) own.push_back(requests[to_index(tensor)]);
-      std::shared_ptr<const StagePlans>& plans = known[fingerprint_of(own)];
-      if (!plans) plans = plans_of(own);
+    std::vector<Digest> likeness;
+    for (const Stage& stage : stages)
+      likeness.push_back(likeness_of(requests_of(stage), {}, *input.topology));
+    std::set<Digest> different(likeness.begin(), likeness.end());
+    std::map<Digest, std::shared_ptr<const StagePlans>> equal, alike;
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      std::vector<Request> own = requests_of(stages[s]);
+      std::shared_ptr<const StagePlans>& plans = equal[fingerprint_of(own)];
+      if (!plans) {
+        std::shared_ptr<const StagePlans>& known = alike[likeness[s]];
+        // Reasons can name ranks.
+        plans = known && input.explanation == nullptr
+                    ? carried(*known, own)
+                    : plans_of(own, static_cast<std::int64_t>(different.size()));
+        if (!known) known = plans;
+      }
       of_stage_.push_back(plans);
     }
   }
@@ -96,12 +109,20 @@ class ByStage {
   }
 
  private:
-  std::shared_ptr<const StagePlans> plans_of(const std::vector<Request>& requests) const {
+  std::vector<Request> requests_of(const Stage& stage) const {
+    std::vector<Request> out;
+    for (TensorId tensor : stage.tensors) out.push_back(requests_[to_index(tensor)]);
+    return out;
+  }
+
+  std::shared_ptr<const StagePlans> plans_of(const std::vector<Request>& requests,
+                                             std::int64_t different) const {
     auto out = std::make_shared<StagePlans>();
     Explanation why;
     PlannerInput own = input_;
     own.p2p = nullptr;
     own.found = nullptr;
+    own.jobs = different;
     own.explanation = input_.explanation != nullptr ? &why : nullptr;
     own.memory = {.extra_bytes = input_.memory.extra_bytes};  // the whole is fitted again
     own.on_candidate = [&](std::string_view name, const Plan& plan, const Explanation* reasons) {
@@ -115,6 +136,22 @@ class ByStage {
       out->asked = same->second;
     else
       out->asked = std::make_shared<const StagePlan>(StagePlan{std::move(plan), std::move(why)});
+    return out;
+  }
+
+  // The plans of a stage as those of one that is alike.
+  static std::shared_ptr<const StagePlans> carried(const StagePlans& plans,
+                                                   const std::vector<Request>& requests) {
+    auto carry = [&](const std::shared_ptr<const StagePlan>& of) {
+      return std::make_shared<const StagePlan>(StagePlan{carried_over(of->plan, requests), {}});
+    };
+    auto out = std::make_shared<StagePlans>();
+    for (const auto& [name, plan] : plans.others) {
+      std::shared_ptr<const StagePlan> made = carry(plan);
+      if (plan == plans.asked) out->asked = made;
+      out->others.emplace(name, std::move(made));
+    }
+    if (!out->asked) out->asked = carry(plans.asked);
     return out;
   }
 

@@ -9,7 +9,8 @@
 // That many are tried, then half or twice as many as long as that is faster, and trees of other
 // depths if the pipeline is still slow. For small messages more packings are tried, among them that
 // of fewest latencies. If every step costs a launch, all depths are tried in few steps, and also
-// p2p's plan. The fastest plan is taken. For a large job only one plan is made.
+// p2p's plan. The fastest plan is taken. For a large job, and each stage of it, few plans are made
+// or only one.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -42,6 +43,7 @@ struct Aim {
   // How long a resource class can be busy before it becomes expensive, in multiples of the bound.
   std::int64_t bounds = 1;
   int shallower_rounds = 0;
+  friend bool operator==(const Aim&, const Aim&) = default;
 };
 constexpr Aim kUsual{200}, kFewestLatencies{10'000'000};
 // For jobs of many tensors, which are long: relays only where links differ by some hundredths.
@@ -124,12 +126,14 @@ class PackedPlanner {
       offer({}, 1);
       return taken();
     }
-    Packing usual = packing(is_job() ? kJob : kUsual);
+    Packing usual = packing(usual_aim());
     hops_ = hops_of(usual);
     std::int32_t count = chunks_for(usual);
+    is_only_plan_ = is_large();
     offer(usual, count);
     if (!best_->fits || best_->cut) try_more_until_it_fits(usual);
-    if (is_large() && best_->fits) return taken();
+    if (is_only_plan_ && best_->fits) return taken();
+    is_only_plan_ = false;
     if (count < kManyChunks) try_fewer_and_more(usual, best_->chunks);
     if (is_slow()) try_other_depths(usual);
     // Latencies matter if they are more than a few hundredths of the whole.
@@ -150,7 +154,8 @@ class PackedPlanner {
     std::size_t trees;
     std::int64_t packed_ps;  // busy time of the busiest resource class
     std::int32_t busiest;
-    bool cut = false;  // to fit
+    bool cut = false;        // to fit
+    std::int32_t waves = 0;  // of exchanges; 0: as they are
   };
 
   Packing packing(const Aim& aim) const {
@@ -169,9 +174,15 @@ class PackedPlanner {
     return pack(commodities_, routes_, symmetry_, options);
   }
 
+  Aim usual_aim() const { return is_job() ? kJob : kUsual; }
   bool is_job() const { return demand_.requests().size() > 1; }
-  // Whether making more than one plan would take too long.
-  bool is_large() const { return demand_.ranks().size() > 256 || (is_job() && hops_ > 1 << 14); }
+  // Whether making more than one plan would take too long; and whether making many would.
+  bool is_large() const {
+    return demand_.ranks().size() > 256 || (is_job() && (hops_ > 1 << 14 || all_hops() > 1 << 17));
+  }
+  bool is_long() const { return is_job() && all_hops() > 1 << 11; }
+  // About those of all jobs that are planned for one.
+  Int128 all_hops() const { return Int128{hops_} * input_.jobs; }
 
   // Of all trees and their images.
   std::int64_t hops_of(const Packing& packing) const {
@@ -190,6 +201,13 @@ class PackedPlanner {
         std::clamp<std::int64_t>(moves / hops_of(packing), 1, kMaxChunks));
   }
 
+  // Ranks that run few long steps in turn wait for each other. Waves that have as much to carry
+  // each take fewer moves than chunks. (Within memory limits plans get waves to fit.)
+  bool needs_waves(std::int32_t wanted, std::int32_t chunks) const {
+    return is_only_plan_ && is_job() && input_.steps_in_turn && !input_.memory.any() &&
+           wanted > 2 * chunks;
+  }
+
   // If steps run one after the other, a chunk costs a launch, and only plan_time knows how much
   // that is: some latencies.
   std::int32_t chunks_for(const Packing& packing) const {
@@ -206,8 +224,8 @@ class PackedPlanner {
   }
 
   // Makes the plan and keeps it if it is the best so far; returns whether it is.
-  bool offer(const Packing& packing, std::int32_t chunks) {
-    chunks = std::min(chunks, most_chunks(packing));
+  bool offer(const Packing& packing, std::int32_t wanted) {
+    std::int32_t chunks = std::min(wanted, most_chunks(packing)), waves = 0;
     Plan plan({demand_.requests().begin(), demand_.requests().end()}, "packed");
     Explanation explanation;
     auto say = [&](StepId id, std::string why) {
@@ -220,6 +238,11 @@ class PackedPlanner {
     chunking.waves = input_.steps_in_turn;
     chunking.all_paced = input_.memory.any();
     emit_trees(plan, commodities_, symmetry_, routes_, packing, chunking, say);
+    if (needs_waves(wanted, chunks)) {
+      waves = wanted;
+      plan = in_even_waves(plan, waves, nodes_of(input_));
+      explanation = {};  // of other steps
+    }
     return offer({std::move(plan),
                   std::move(explanation),
                   {},
@@ -228,7 +251,9 @@ class PackedPlanner {
                   chunks,
                   packing.trees.size(),
                   packing.time_ps,
-                  packing.busiest});
+                  packing.busiest,
+                  false,
+                  waves});
   }
 
   bool offer(Variant own) {
@@ -239,7 +264,7 @@ class PackedPlanner {
       own.fits = fits(*own.needs, input_.memory);
     }
     if (input_.steps_in_turn) assign_streams(own.plan);
-    if (own.fits && input_.plan_time)
+    if (own.fits && input_.plan_time && !is_only_plan_)
       own.timing = input_.plan_time(own.plan, *input_.topology,
                                     best_ && best_->fits ? best_->timing->time_ps : kNoTimeLimit);
     if (best_ && !better(own, *best_)) return false;
@@ -252,13 +277,16 @@ class PackedPlanner {
     return best_->timing && best_->timing->time_ps > best_->packed_ps / 50 * 51 + 4 * latency_ps_;
   }
 
-  // Tries trees of other depths, then more chunks.
+  // Tries trees of other depths, then more chunks; of a long job only the shallower trees, which
+  // help most.
   void try_other_depths(const Packing& usual) {
     Packing best = usual;
     for (const Aim& aim : kOtherDepths) {
       if (!is_slow()) return;
+      if (aim == usual_aim()) continue;
       Packing other = packing(aim);
       if (offer(other, best_->chunks)) best = std::move(other);
+      if (is_long()) return;
     }
     while (is_slow() && best_->chunks < most_chunks(best))
       if (!offer(best, 2 * best_->chunks)) break;
@@ -340,6 +368,8 @@ class PackedPlanner {
           "the links, in {} chunk{}",
           routes_.classes()[to_index(best_->busiest)].name, duration_text(best_->packed_ps),
           best_->trees, symmetry_.size(), best_->chunks, best_->chunks == 1 ? "" : "s"));
+    if (best_->waves > 0)
+      input_.explanation->add(fmt::format("packed: in about {} equal waves", best_->waves));
     if (best_->chunks == kDirect)
       input_.explanation->add("packed: nothing is faster than the exchange of p2p");
     for (const Explanation::Line& line : best_->explanation.lines())
@@ -352,7 +382,8 @@ class PackedPlanner {
   Symmetry symmetry_;
   RankRoutes routes_;
   std::int64_t bound_ps_, latency_ps_ = 1;
-  std::int64_t hops_ = 0;  // of the usual packing
+  std::int64_t hops_ = 0;      // of the usual packing
+  bool is_only_plan_ = false;  // the first plan that fits will be taken, whatever its time
   std::optional<Variant> best_;
 };
 

@@ -79,6 +79,7 @@ struct PlannerInput {
   MemoryLimits memory = {};            // of every rank; made_by fits plans into them
   PlanTime plan_time;                  // set for `auto`; `packed` uses it if set
   bool steps_in_turn = false;          // the transport runs the steps of a stream in turn
+  std::int64_t jobs = 1;               // that are planned for one, this included: its stages
   // What the first use of a plan takes in addition to its time; empty: nothing is counted.
   std::function<std::int64_t(const Plan&)> first_use_ps = {};
   const Plan* p2p = nullptr;           // p2p's plan, if it is already made
@@ -106,12 +107,12 @@ const PlannerRow& find_planner(std::string_view name, std::string_view field = "
 // By the topology of the input; unset without one.
 NodeOf nodes_of(const PlannerInput& input);
 
-// Fits a plan into the memory limits and puts its steps on streams (core/plan/streams.h), unless `found`
-// says that this was done; drops what was found of the plan if that changes it.
+// Fits a plan into the memory limits and puts its steps on streams (core/plan/streams.h), unless
+// `found` says that this was done; drops what was found of the plan if that changes it.
 void finish(Plan& plan, const PlannerInput& input, PlanFindings& found);
 
-// Makes and finishes the planner's plan, as small as the memory limits ask for, or, if it cannot be that small,
-// as it can be. Its InputErrors name the planner.
+// Makes and finishes the planner's plan, as small as the memory limits ask for, or, if it cannot be
+// that small, as it can be. Its InputErrors name the planner.
 Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput& input);
 
 // The same, but throws InputError, with the least limit that the planner can keep, if the plan does

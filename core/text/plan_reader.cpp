@@ -2,6 +2,7 @@
 // Reads plans line by line. Only the form of the text is checked here; whether the plan is right is
 // left to the proof, which runs on every plan that is read.
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 #include <fmt/format.h>
@@ -242,13 +243,8 @@ class Reader {
     return range;
   }
 
-  template <class Read>
-  void each_line(Read&& read) {
-    while (starts_with("  "))
-      at_line([&](Cursor& cursor) {
-        cursor.expect("  ");
-        read(cursor);
-      });
+  void each_line(const std::function<void(Cursor&)>& read) {
+    while (starts_with("  ")) at_line([&](Cursor& cursor) { cursor.expect("  "), read(cursor); });
   }
 
   void step(Plan& plan) {
@@ -261,15 +257,16 @@ class Reader {
         cursor.fail(fmt::format("step {} here, before this", plan.steps.size()));
       cursor.expect(" ");
       step.body = head(cursor);
+      auto number_of = [&](const char* what, std::int64_t least, std::int64_t most) {
+        return static_cast<std::int32_t>(cursor.integer(what, least, most));
+      };
       if (cursor.accept(" after ")) do
-          step.after.push_back(StepId{
-              static_cast<std::int32_t>(cursor.integer("a step's number", 0, kMaxPlanNumber))});
+          step.after.push_back(StepId{number_of("a step's number", 0, kMaxPlanNumber)});
         while (cursor.accept(","));
       if (cursor.accept(" axes ")) do
-          step.axes.push_back(static_cast<int>(cursor.integer("a mesh axis", 0, kMaxAxes - 1)));
+          step.axes.push_back(number_of("a mesh axis", 0, kMaxAxes - 1));
         while (cursor.accept(","));
-      if (cursor.accept(" stream "))
-        step.stream = static_cast<int>(cursor.integer("a stream", 1, kMaxStreams - 1));
+      if (cursor.accept(" stream ")) step.stream = number_of("a stream", 1, kMaxStreams - 1);
     });
     std::visit([&](auto& body) { lines(body, plan); }, step.body);
     plan.steps.push_back(std::move(step));

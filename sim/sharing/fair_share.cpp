@@ -52,7 +52,6 @@ void FairShare::add(std::int32_t flow, std::span<const ResourceId> path, std::in
     Resource& resource = resources_[path[hop]];
     positions_[at * stride_ + hop] = static_cast<std::int32_t>(resource.flows.size());
     resource.flows.push_back(flow);
-    ++resource.outsiders;
     RESHARD_CHECK(load(path[hop]) <= resource.capacity,
                   fmt::format("{} flows on resource {} of {} bytes/s", load(path[hop]),
                               to_index(path[hop]), resource.capacity));
@@ -77,7 +76,7 @@ void FairShare::set_capacity(ResourceId resource, std::int64_t capacity) {
 
 void FairShare::remove(std::int32_t flow, std::int64_t now_ps) {
   std::int64_t rate = groups_.rate(flow);
-  bool outside = groups_.group_of(flow) < 0, shared = false;
+  bool shared = false;
   if (rate == 0) std::erase(new_, flow);
   capped_ -= caps_[flow] != kNoCap ? 1 : 0;
   leave(flow, now_ps);
@@ -85,7 +84,6 @@ void FairShare::remove(std::int32_t flow, std::int64_t now_ps) {
   for (std::size_t hop = 0; hop < hops.size(); ++hop) {
     Resource& resource = resources_[hops[hop]];
     rest_[hops[hop]] += static_cast<std::uint64_t>(rate);
-    resource.outsiders -= outside ? 1 : 0;
     std::int32_t position = positions_[to_index(flow) * stride_ + hop];
     // The last flow of the list moves into its position.
     std::int32_t moved = resource.flows.back();
@@ -105,7 +103,8 @@ void FairShare::remove(std::int32_t flow, std::int64_t now_ps) {
 void FairShare::next_epoch() {
   if (epoch_ == std::numeric_limits<std::int32_t>::max()) {
     epoch_ = 0;
-    for (Resource& resource : resources_) resource.epoch = 0;
+    for (Resource& resource : resources_)
+      resource.epoch = resource.new_epoch = resource.open_epoch = 0;
     std::fill(open_.begin(), open_.end(), 0);
     std::fill(entered_.begin(), entered_.end(), 0);
   }
@@ -137,7 +136,21 @@ void FairShare::leave(std::int32_t flow, std::int64_t now_ps) {
     from.flows.pop_back();
     from.others.resize(from.others.size() - width);
   }
+  if (groups_.group_of(flow) == FlowGroups::kAlone)
+    for (ResourceId hop : path(flow)) {
+      Resource& resource = resources_[hop];
+      if (--resource.alone == 0) resource.alone_cap = 0;
+    }
   groups_.release(flow, now_ps);
+}
+
+void FairShare::set_alone(std::int32_t flow, std::int64_t rate, std::int64_t now_ps) {
+  for (ResourceId hop : path(flow)) {
+    Resource& resource = resources_[hop];
+    ++resource.alone;
+    resource.alone_cap = std::max(resource.alone_cap, caps_[flow]);
+  }
+  groups_.set_alone(flow, rate, now_ps);
 }
 
 // A flow that shares nothing has its narrowest resource, or its cap, to itself.
@@ -152,7 +165,7 @@ bool FairShare::take_alone(std::int32_t flow, std::int64_t now_ps) {
     if (changes_) changes_->resources.push_back(hop);
   }
   if (changes_) changes_->relimited.push_back(flow);
-  groups_.set_alone(flow, rate, now_ps);
+  set_alone(flow, rate, now_ps);
   return true;
 }
 
@@ -167,6 +180,7 @@ void FairShare::solve(std::int64_t now_ps, Changes* changes) {
     if (take_alone(flow, now_ps)) continue;
     for (ResourceId hop : path(flow)) {
       keep_below_ = std::min(keep_below_, capacity(hop) / load(hop));
+      resources_[hop].new_epoch = epoch_;
       touched_.push_back(hop);
     }
   }
@@ -186,10 +200,13 @@ void FairShare::solve_parts(std::int64_t now_ps) {
   filled_.clear();
   for (ResourceId root : touched_) {
     if (load(root) == 0 || resources_[root].epoch == epoch_) continue;
-    collect(root, now_ps);
-    if (2 * part_.size() >= resources_.size()) whole_ = kWhole;
-    fill(now_ps);
-    if (changes_) append(part_, changes_->resources);
+    part_.assign(1, root);
+    do {
+      collect(now_ps);
+      if (2 * part_.size() >= resources_.size()) whole_ = kWhole;
+      fill(now_ps);
+      if (changes_) append(part_, changes_->resources);
+    } while (keep_small_shares());
   }
 }
 
@@ -225,16 +242,56 @@ void FairShare::enter_group(std::int32_t group) {
   for (ResourceId hop : members.others) take_back(hop, rate);
 }
 
-void FairShare::enter_outsiders(ResourceId resource, std::int64_t now_ps) {
-  for (std::int32_t flow : resources_[resource].flows) {
-    if (groups_.group_of(flow) >= 0 || entered_[flow] == epoch_) continue;
-    std::int64_t rate = groups_.rate(flow);
-    if (rate >= keep_below_ || rate == 0) {
-      entered_[flow] = epoch_;
-      leave(flow, now_ps);
-      for_each_hop(flow, [&](ResourceId hop) { take_back(hop, rate); });
+void FairShare::enter(std::int32_t flow, std::int64_t now_ps) {
+  const std::int64_t rate = groups_.rate(flow);
+  entered_[flow] = epoch_;
+  leave(flow, now_ps);
+  for_each_hop(flow, [&](ResourceId hop) { take_back(hop, rate); });
+}
+
+void FairShare::enter_new(ResourceId resource, std::int64_t now_ps) {
+  for (std::int32_t flow : resources_[resource].flows)
+    if (groups_.group_of(flow) == FlowGroups::kNone && entered_[flow] != epoch_)
+      enter(flow, now_ps);
+}
+
+void FairShare::enter_alone(ResourceId resource, std::int64_t now_ps) {
+  for (std::int32_t flow : resources_[resource].flows)
+    if (groups_.group_of(flow) == FlowGroups::kAlone && groups_.rate(flow) >= keep_below_)
+      enter(flow, now_ps);
+}
+
+// Whether the resource, now that it is filled, leaves its flows that are alone their caps.
+bool FairShare::caps_alone(ResourceId id) {
+  Resource& at = resources_[id];
+  if (at.alone == 0) return true;
+  if (at.group < 0 || members_[at.group].flows.empty())
+    return rest_[id] >= static_cast<std::uint64_t>(load(id));
+  const std::int64_t most = groups_.group_rate(at.group) - load(id);
+  if (at.alone_cap <= most) return true;
+  at.alone_cap = 0;
+  for (std::int32_t flow : at.flows)
+    if (groups_.group_of(flow) == FlowGroups::kAlone)
+      at.alone_cap = std::max(at.alone_cap, caps_[flow]);
+  return at.alone_cap <= most;
+}
+
+// Leaves in `part_` the resources whose shares may be too small for their flows that are alone;
+// these are to be free from now on. False if there are none. Until they are, rates in the part can
+// be smaller than any that is kept.
+bool FairShare::keep_small_shares() {
+  for (ResourceId id : part_)
+    if (resources_[id].open_epoch != epoch_ && !caps_alone(id)) {
+      resources_[id].open_epoch = epoch_;
+      small_.push_back(id);
     }
-  }
+  if (small_.empty()) return false;
+  for (ResourceId id : part_)
+    if (std::int32_t group = resources_[id].group; group >= 0 && !members_[group].flows.empty())
+      keep_below_ = std::min(keep_below_, groups_.group_rate(group));
+  part_.swap(small_);
+  small_.clear();
+  return true;
 }
 
 // Enters the groups that cross the part; false if there are none.
@@ -253,19 +310,20 @@ bool FairShare::enter_crossing_groups() {
   return any;
 }
 
-// Collects the part of the network that is connected to `root` through flows that are rated again,
-// and the capacity that the other flows leave in it. Groups lead to the resources that they cross,
-// and these to their own groups. Other groups that cross the part are found from the smaller side:
-// for a large part by checking all remaining groups, for a small one by checking the flows of its
+// Extends the part by what is connected to it through flows that are rated again, and collects the
+// capacity that the other flows leave in it. Groups lead to the resources that they cross, and
+// these to their own groups. Other groups that cross the part are found from the smaller side: for
+// a large part by checking all remaining groups, for a small one by checking the flows of its
 // resources.
-void FairShare::collect(ResourceId root, std::int64_t now_ps) {
-  part_.assign(1, root);
+void FairShare::collect(std::int64_t now_ps) {
   free_[nowhere_] = kNowhere;
   for (std::size_t entered = 0, looked = 0;;) {
     for (; entered < part_.size(); ++entered) {
       const Resource& resource = resources_[part_[entered]];
       if (resource.group >= 0 && may_enter(resource.group)) enter_group(resource.group);
-      if (resource.outsiders > 0) enter_outsiders(part_[entered], now_ps);
+      if (resource.new_epoch == epoch_) enter_new(part_[entered], now_ps);
+      if (resource.alone > 0 && (resource.open_epoch == epoch_ || resource.alone_cap == kNoCap))
+        enter_alone(part_[entered], now_ps);
     }
     if (8 * part_.size() >= to_index(groups_.groups_in_use())) {
       if (!enter_crossing_groups()) return;
@@ -295,7 +353,7 @@ void FairShare::collect_all(std::int64_t now_ps) {
       give(members_[group], rate);
   }
   for (ResourceId id : part_)
-    if (resources_[id].outsiders > 0)
+    if (resources_[id].alone > 0)
       for (std::int32_t flow : resources_[id].flows) {
         if (groups_.group_of(flow) != FlowGroups::kAlone || entered_[flow] == epoch_) continue;
         entered_[flow] = epoch_;

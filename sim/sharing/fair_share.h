@@ -18,7 +18,7 @@
 // an equal share; equal caps need no order, since they give equal rates. The floor is the only
 // rounding, and it leaves less than one byte/s per flow of a resource unused.
 //
-// Three facts make it fast without changing the result:
+// Four facts make it fast without changing the result:
 //   1. Shares never fall while filling: what a bottleneck's flow takes from another resource is at
 //      most that resource's own share. So a resource can be filled at once if its (share, id) is
 //      the smallest among the resources that its own free flows cross, and below their caps,
@@ -37,6 +37,14 @@
 //      other resources that each flow crosses; a new share is one number for all flows of a group,
 //      and filling searches all flows that cross a bottleneck for free ones only if there are more
 //      of these than in its group.
+//   4. Most flows that have their cap as their rate keep it. So they are not free at first, but
+//      count as used capacity. If in the end no resource has a smaller share than the cap of such a
+//      flow on it, the same sequence of shares also solves the problem in which they are free: when
+//      it comes to the cap of one, its resources have not been filled yet, and what is given on
+//      them later is no less than the cap for each flow. (Rounding down could put another resource
+//      in between if a share exceeds the cap by less than one byte/s per flow, or the unused rest
+//      is as small.) If some resource may have a smaller share, its flows of this kind are free
+//      after all, and the part is filled again.
 #pragma once
 
 #include <cstdint>
@@ -108,9 +116,12 @@ class FairShare {
  private:
   struct Resource {
     std::int64_t capacity = 0;
-    std::int32_t epoch = 0;      // of the last solution that filled it
-    std::int32_t group = -1;     // of the flows that it limits; -1 until it limits some
-    std::int32_t outsiders = 0;  // flows that are in no group
+    std::int32_t epoch = 0;       // of the last solution that filled it
+    std::int32_t new_epoch = 0;   // of the last solution with new flows on it
+    std::int32_t open_epoch = 0;  // of the last solution that freed its flows that were alone
+    std::int32_t group = -1;      // of the flows that it limits; -1 until it limits some
+    std::int32_t alone = 0;       // flows that are alone
+    std::int64_t alone_cap = 0;   // at least the largest cap of those
     std::vector<std::int32_t> flows = {};
   };
   // The next thing to fill: a resource, or a flow up to its cap.
@@ -143,13 +154,18 @@ class FairShare {
   void solve_all(std::int64_t now_ps);
   void join(std::int32_t flow, std::int32_t group, std::int64_t now_ps);
   void leave(std::int32_t flow, std::int64_t now_ps);
+  void set_alone(std::int32_t flow, std::int64_t rate, std::int64_t now_ps);
   bool take_alone(std::int32_t flow, std::int64_t now_ps);
   void take_back(ResourceId id, std::int64_t rate);
   bool may_enter(std::int32_t group) const;
   void enter_group(std::int32_t group);
-  void enter_outsiders(ResourceId resource, std::int64_t now_ps);
+  void enter(std::int32_t flow, std::int64_t now_ps);
+  void enter_new(ResourceId resource, std::int64_t now_ps);
+  void enter_alone(ResourceId resource, std::int64_t now_ps);
+  bool caps_alone(ResourceId resource);
+  bool keep_small_shares();
   bool enter_crossing_groups();
-  void collect(ResourceId root, std::int64_t now_ps);
+  void collect(std::int64_t now_ps);
   void collect_all(std::int64_t now_ps);
   bool offers_less(ResourceId id, std::int64_t share) const {
     return Int128{share} * free_[id] > Int128{rest_[id]};
@@ -190,7 +206,7 @@ class FairShare {
   // By group: the solution in which its flows are free; the two states without a group come first.
   static constexpr std::int32_t kStates = 2;
   IndexVector<std::int32_t, std::int32_t> open_ = std::vector<std::int32_t>(kStates, 0);
-  IndexVector<std::int32_t, std::int32_t> entered_;  // by flow without a group: the solution in
+  IndexVector<std::int32_t, std::int32_t> entered_;  // by flow without a rate: the solution in
                                                      // which it was last free
   IndexVector<std::int32_t, std::int64_t> caps_;     // by flow; kNoCap if it cannot bind
   // `stride_` entries per flow: its path, padded with `nowhere_`, and its index in each resource's
@@ -219,6 +235,7 @@ class FairShare {
   std::vector<ResourceId> filled_, last_filled_;  // in this order
   std::vector<NextLimit> candidates_;
   Group chosen_;
+  std::vector<ResourceId> small_;
 };
 
 }  // namespace reshard::sim

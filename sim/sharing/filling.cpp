@@ -38,11 +38,9 @@ bool FairShare::give_cap(std::int32_t flow, std::int64_t now_ps) {
     if (offers_less(hop, cap)) candidates_.push_back({hop});
   });
   if (candidates_.size() > before) return false;
-  if (groups_.group_of(flow) >= 0)
-    for_each_hop(flow, [&](ResourceId hop) { ++resources_[hop].outsiders; });
   leave(flow, now_ps);
   if (changes_) changes_->relimited.push_back(flow);
-  groups_.set_alone(flow, cap, now_ps);
+  set_alone(flow, cap, now_ps);
   for_each_hop(flow, [&](ResourceId hop) { give(hop, cap); });
   return true;
 }
@@ -92,8 +90,6 @@ bool FairShare::give_all(ResourceId bottleneck, std::int64_t now_ps) {
   if (candidates_.size() > before) return false;
   std::int32_t group = group_at(bottleneck, share, now_ps);
   for (std::int32_t flow : chosen_.flows) {
-    if (groups_.group_of(flow) < 0)
-      for_each_hop(flow, [&](ResourceId hop) { --resources_[hop].outsiders; });
     join(flow, group, now_ps);
     if (changes_) changes_->relimited.push_back(flow);
   }

@@ -10,6 +10,8 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/bounds/order_bound.h"
+#include "core/demand/likeness.h"
+#include "core/plan/carried_over.h"
 #include "core/planners/by_stage.h"
 #include "core/traffic/workload.h"
 #include "sim/study/recorded_run.h"
@@ -173,7 +175,8 @@ Studies::Studies(std::shared_ptr<const Topology> topology, const PlannerRow& pla
     : topology_(std::move(topology)),
       planner_(planner),
       options_(options),
-      cache_(options.cache_capacity) {
+      cache_(options.cache_capacity),
+      alike_(options.cache_capacity) {
   for (std::size_t kind = 0; kind < transports_.size(); ++kind)
     transports_[kind] = std::make_shared<const Carriage>(
         topology_,
@@ -264,8 +267,27 @@ std::shared_ptr<Study> Studies::of(std::span<const Request> requests,
   StudyKey key = key_;
   key.requests = fingerprint_of(requests, stages);
   key.transport = transport.value_or(usual_);
-  return cache_.get(key,
-                    [&] { return made(planner_, requests, stages, this->transport(transport)); });
+  return cache_.get(key, [&] { return made_or_carried(key, requests, stages); });
+}
+
+// Reasons can name ranks, and timelines do; so a plan is carried over alone.
+std::shared_ptr<Study> Studies::made_or_carried(StudyKey key, std::span<const Request> requests,
+                                                const Stages& stages) {
+  const std::shared_ptr<const Carriage>& by = transport(key.transport);
+  auto make = [&] { return made(planner_, requests, stages, by); };
+  if (options_.explain) return make();
+  key.requests = likeness_of(requests, stages, *topology_);
+  bool is_new = false;
+  std::shared_ptr<Study> alike = alike_.get(key, [&] {
+    is_new = true;
+    return make();
+  });
+  if (is_new) return alike;
+  begin("proving");
+  auto plan = std::make_shared<const Plan>(carried_over(alike->plan(), requests));
+  auto study = proved(planner_, std::move(plan), topology_, {alike->bytes_, alike->needs_, {}}, by);
+  study->expect(options_.record);
+  return study;
 }
 
 std::shared_ptr<Study> Studies::of(std::shared_ptr<const Plan> plan) const {

@@ -214,6 +214,8 @@ class Studies {
   }
   Planned planned(const PlannerRow& planner, std::span<const Request> requests,
                   const Stages& stages, const std::shared_ptr<const Carriage>& transport) const;
+  std::shared_ptr<Study> made_or_carried(StudyKey key, std::span<const Request> requests,
+                                         const Stages& stages);
   std::shared_ptr<Study> made(const PlannerRow& planner, std::span<const Request> requests,
                               const Stages& stages,
                               const std::shared_ptr<const Carriage>& transport) const;
@@ -223,8 +225,8 @@ class Studies {
   TransportKind usual_;
   const PlannerRow& planner_;
   StudyOptions options_;
-  StudyKey key_;  // the fields that all requests share
-  StudyCache cache_;
+  StudyKey key_;              // the fields that all requests share
+  StudyCache cache_, alike_;  // by requests; by how they are alike (core/demand/likeness.h)
 };
 
 }  // namespace reshard::sim

@@ -153,9 +153,19 @@ void run_rank(const Nccl& nccl, const ncclUniqueId& id, int ranks, int rank, int
   cudaStreamDestroy(stream);
 }
 
+// Each rank has a thread. Where ranks share a GPU, nothing may wait for all of its work once some
+// rank's kernel waits for another rank: neither loading a kernel nor connecting on first use. CUDA
+// reads its variables when it starts.
+void let_ranks_share() {
+  ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  ::setenv("NCCL_RUNTIME_CONNECT", "0", 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1) let_ranks_share();
   int gpus = 0;
   Nccl nccl;
   if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0 || !nccl.open()) {
@@ -168,14 +178,10 @@ int main(int argc, char** argv) {
     return kSkipped;
   }
   if (ranks > gpus) {
-    // As `reshard validate` does: all ranks' kernels must be on the GPU at once. Here each rank has
-    // its thread, and connecting a rank on first use would wait for the kernels of those that are
-    // connected already, which wait for that rank.
-    ::setenv("NCCL_RUNTIME_CONNECT", "0", 0);
+    // As `reshard validate` does: all ranks' kernels must be on the GPU at once.
     ::setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 0);
     ::setenv("NCCL_NVLS_ENABLE", "0", 0);
     ::setenv("NCCL_MAX_CTAS", "4", 0);
-    ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   }
   ncclUniqueId id;
   EXPECT(nccl.get_unique_id(&id) == ncclSuccess);

@@ -118,6 +118,22 @@ TEST_CASE("waves carry equal shares, in turn on every rank") {
   CHECK(fitted.needs.extra_bytes == memory_needs(plan).extra_bytes);
 }
 
+TEST_CASE("even waves go to exchanges in proportion to their bytes") {
+  // The second exchange moves three times as much as the first.
+  Plan plan = join({p2p_of({transposing("256,128")}), p2p_of({transposing("768,128")})});
+  REQUIRE(plan.steps.size() == 2);
+  Plan cut = in_even_waves(plan, 8, {});
+  prove(cut);
+  REQUIRE(cut.steps.size() == 8);
+  for (int s = 0; s < 8; ++s) {
+    const ExchangeStep& step = exchange_of(cut, s);
+    CHECK(cut.buffer(step.moves.source(0)).tensor() == TensorId{s < 2 ? 0 : 1});
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < step.moves.size(); ++i) bytes += 4 * step.moves.elements(i);
+    CHECK(bytes == 4 * 256 * 128 / 2);
+  }
+}
+
 TEST_CASE("freed sources make room for destinations, tensor by tensor") {
   // Four tensors of 1 MiB move from two ranks to the same two, by rows and by columns: half stays.
   std::vector<Request> job;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory: what is shared, what belongs to one rank, and when it is freed; shrinking; the data check
-// with its budget and limit.
+// Memory: what is shared, what is one rank's, when it is freed; shrinking; the data check's limits.
 #include <catch2/catch.hpp>
 
 #include <cstring>

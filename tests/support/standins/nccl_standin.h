@@ -6,8 +6,8 @@
 // blocks its stream until the matching receive runs. The operations of one group on one
 // communicator are one launch, which is done when all of them are. Sends and receives of a pair
 // match in order and must have equal counts and types; collectives match in order and must agree in
-// everything. A launch occupies room on its GPU until it is done. All-reduce and reduce-scatter fold in an
-// order of their own. Making communicators is collective and may not share a group with
+// everything. A launch occupies room on its GPU until it is done. All-reduce and reduce-scatter
+// fold in an order of their own. Making communicators is collective and may not share a group with
 // communication.
 #pragma once
 

@@ -154,8 +154,8 @@ class PackedPlanner {
     std::size_t trees;
     std::int64_t packed_ps;  // busy time of the busiest resource class
     std::int32_t busiest;
-    bool cut = false;        // to fit
     std::int32_t waves = 0;  // of exchanges; 0: as they are
+    bool cut = false;        // to fit
   };
 
   Packing packing(const Aim& aim) const {
@@ -193,8 +193,7 @@ class PackedPlanner {
     return hops * symmetry_.size();
   }
 
-  // Limits the chunks of all hops of all trees to 2^21 moves, of jobs to 2^19 where time alone
-  // counts.
+  // For at most 2^21 moves over all hops of all trees, of jobs 2^19 where time alone counts.
   std::int32_t most_chunks(const Packing& packing) const {
     std::int64_t moves = is_job() && !input_.memory.any() ? 1 << 19 : 1 << 21;
     return static_cast<std::int32_t>(
@@ -229,7 +228,7 @@ class PackedPlanner {
     Plan plan({demand_.requests().begin(), demand_.requests().end()}, "packed");
     Explanation explanation;
     auto say = [&](StepId id, std::string why) {
-      if (input_.explanation != nullptr) explanation.add(id, std::move(why));
+      if (input_.explanation) explanation.add(id, std::move(why));
     };
     if (FillStep zeros = zeros_of(demand_); !zeros.parts.empty())
       say(plan.add_step(std::move(zeros), {}),
@@ -252,7 +251,6 @@ class PackedPlanner {
                   packing.trees.size(),
                   packing.time_ps,
                   packing.busiest,
-                  false,
                   waves});
   }
 

@@ -26,9 +26,13 @@ class Carrier {
   virtual Transfers message(const PointToPoint& message) = 0;
   // The collective has at least two ranks, each once; the parts are in their order.
   virtual Transfers collective(const BareCollective& collective) = 0;
-  // Whether a rank's launches on one stream of a plan run one after another in the order of its
-  // steps, even if these are independent.
+  // Whether a rank's launches of one plan run one after another in the order of its steps, even if
+  // these are independent: on one stream all of them, on different streams those that use the same
+  // links, within nodes or between them. One kernel takes what kernels reach of a link; what two
+  // would reach together is not known, so they are not timed as if it were more.
   virtual bool in_turn() const { return false; }
+  // Of a carrier that runs them in turn.
+  virtual std::int32_t node_of(Rank) const { return 0; }
 };
 
 // The carrier of each operation of a workload.

@@ -21,7 +21,7 @@ OperationRun::OperationRun(OpId id, const Operation& operation, std::span<const 
   if (const auto* run = std::get_if<RunPlan>(&operation.body)) {
     build_plan(*run->plan, carrier);
     index_parts(run->plan.get());
-    if (carrier != nullptr && carrier->in_turn()) put_in_turn(*run->plan);
+    if (carrier != nullptr && carrier->in_turn()) put_in_turn(*run->plan, *carrier);
     return;
   }
   if (const auto* compute = std::get_if<Compute>(&operation.body))
@@ -98,20 +98,43 @@ void OperationRun::index_parts(const Plan* plan) {
       if (part_at(part.slot, static_cast<std::int32_t>(before)) >= 0) ++part.waits;
 }
 
-void OperationRun::put_in_turn(const Plan& plan) {
-  next_in_turn_.resize(parts_.size(), -1);
+OperationRun::LinksOf OperationRun::links_of(std::int32_t part, const Carrier& carrier) const {
+  const StepRun& step = steps_[parts_[part].step];
+  LinksOf out;
+  for (std::int32_t round = 0; round < step.transfers.rounds(); ++round)
+    step.transfers.for_each(
+        part - step.first_part, round,
+        [&](std::int32_t from, std::int32_t to, std::int64_t, const Terms*) {
+          auto node = [&](std::int32_t at) {
+            return carrier.node_of(ranks_[to_index(step.transfers.slots()[to_index(at)])]);
+          };
+          (node(from) == node(to) ? out.within : out.between) = true;
+        });
+  return out;
+}
+
+void OperationRun::put_in_turn(const Plan& plan, const Carrier& carrier) {
+  bool one_stream = stream_count(plan) == 1;
+  next_in_turn_.resize(parts_.size(), {-1, -1, -1});
   for (std::size_t slot = 0; slot < parts_left_.size(); ++slot) {
-    std::array<std::int32_t, kMaxStreams> last_of;
-    last_of.fill(-1);
+    std::array<std::int32_t, kMaxStreams> on_stream;
+    on_stream.fill(-1);
+    std::int32_t within = -1, between = -1;
     for (std::int32_t part : of_slot_[slot]) {
       std::int32_t step = parts_[part].step;
       if (steps_[step].transfers.rounds() == 0) continue;
-      std::int32_t& last = last_of[to_index(plan.steps[to_index(step)].stream)];
-      if (last >= 0) {
-        next_in_turn_[last] = part;
-        ++parts_[part].waits;
-      }
-      last = part;
+      auto follow = [&](std::int32_t& last, std::size_t kind) {
+        if (last >= 0) {
+          next_in_turn_[last][kind] = part;
+          ++parts_[part].waits;
+        }
+        last = part;
+      };
+      follow(on_stream[to_index(plan.steps[to_index(step)].stream)], 0);
+      if (one_stream) continue;
+      LinksOf links = links_of(part, carrier);
+      if (links.within) follow(within, 1);
+      if (links.between) follow(between, 2);
     }
   }
 }
@@ -205,11 +228,12 @@ void OperationRun::check_at_once(const std::vector<Transit>& transits) const {
 void OperationRun::finish(std::int32_t part, std::vector<std::int32_t>& ready) {
   const SlotStep& at = parts_[part];
   --parts_left_[at.slot];
-  if (!next_in_turn_.empty() && next_in_turn_[part] >= 0) {
-    std::int32_t next = next_in_turn_[part];
-    note(next, waited(part));
-    if (--parts_[next].waits == 0) ready.push_back(next);
-  }
+  if (!next_in_turn_.empty())
+    for (std::int32_t next : next_in_turn_[part]) {
+      if (next < 0) continue;
+      note(next, waited(part));
+      if (--parts_[next].waits == 0) ready.push_back(next);
+    }
   for (std::int32_t dependent : steps_[at.step].dependents) {
     std::int32_t next = part_at(at.slot, dependent);
     if (next < 0) continue;

@@ -17,6 +17,7 @@
 // when they are due; nothing is stored per transfer of a collective.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -125,7 +126,11 @@ class OperationRun {
   // Call in the order of steps_, once per step.
   void add_parts(StepRun& step, Transfers transfers);
   void index_parts(const Plan* plan);
-  void put_in_turn(const Plan& plan);                        // by stream
+  void put_in_turn(const Plan& plan, const Carrier& carrier);
+  struct LinksOf {
+    bool within = false, between = false;  // nodes
+  };
+  LinksOf links_of(std::int32_t part, const Carrier& carrier) const;
   std::int32_t part_at(Slot slot, std::int32_t step) const;  // -1 if the slot has none
   void check_at_once(const std::vector<Transit>& transits) const;
   void note(std::int32_t part, std::int32_t wait) {
@@ -137,9 +142,11 @@ class OperationRun {
   bool has_plan_ = false;
   std::int64_t duration_ps_ = 0;
   IndexVector<std::int32_t, StepRun> steps_;
-  IndexVector<std::int32_t, SlotStep> parts_;             // step after step
-  Grouped<std::int32_t> of_slot_;                         // parts by slot, ascending by step
-  IndexVector<std::int32_t, std::int32_t> next_in_turn_;  // by part; empty: no order
+  IndexVector<std::int32_t, SlotStep> parts_;  // step after step
+  Grouped<std::int32_t> of_slot_;              // parts by slot, ascending by step
+  // By part: the next on its stream, and on the links that it uses; -1: none. Empty: no order.
+  using InTurn = std::array<std::int32_t, 3>;
+  IndexVector<std::int32_t, InTurn> next_in_turn_;
   IndexVector<Slot, std::int32_t> parts_left_;
   // If waits are recorded, by part: the wait before the current round, and the one before the next.
   struct Waited {

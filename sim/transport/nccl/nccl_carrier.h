@@ -34,6 +34,7 @@ class NcclCarrier : public Carrier {
   Transfers message(const PointToPoint& message) override;
   Transfers collective(const BareCollective& collective) override;
   bool in_turn() const override { return true; }
+  std::int32_t node_of(Rank rank) const override { return topology_.node_of(rank); }
 
   // Sets the terms of messages between parts, which are on `ranks`: one group of sends and receives
   // of the communicator.

@@ -8,6 +8,7 @@
 #include "core/base/errors.h"
 #include "core/fitting/fitting.h"
 #include "core/fitting/waves.h"
+#include "core/plan/join.h"
 #include "core/plan/step_order.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"

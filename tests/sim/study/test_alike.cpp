@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/demand/likeness.h"
+#include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"

@@ -98,7 +98,7 @@ struct PlanOptions {
   std::string planner = "auto";
   std::int64_t memory_limit_bytes = 0;                            // 0: no limit
   std::optional<std::int64_t> extra_memory_bytes = std::nullopt;  // 0 is a limit
-  bool free_source = false;  // as in reshard.h
+  bool free_source = false;                                       // as in reshard.h
 };
 
 // A plan that has been proved.

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
+#include "tests/support/part.h"
 #include "tests/support/prng.h"
 #include "tests/support/slow_share.h"
 
@@ -238,7 +239,7 @@ TEST_CASE("flows that keep their caps, or just miss them, equal the slow filling
   // and reached again as others come and go, often by one byte/s. Clusters keep parts small; flows
   // between clusters make one part need what another has just settled.
   int kept = 0, lost = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < 300 / test::kOneOf; ++seed) {
     INFO("seed " << seed);
     Prng prng(seed);
     auto clusters = static_cast<std::int32_t>(prng.pick(std::vector<std::int64_t>{1, 2, 12}));
@@ -277,8 +278,8 @@ TEST_CASE("flows that keep their caps, or just miss them, equal the slow filling
       }
     }
   }
-  CHECK(kept > 20'000);
-  CHECK(lost > 20'000);
+  CHECK(kept > 20'000 / test::kOneOf);
+  CHECK(lost > 20'000 / test::kOneOf);
 }
 
 TEST_CASE(

@@ -50,7 +50,7 @@ attempt doctor "$reshard" doctor
 if command -v nvidia-smi >/dev/null; then attempt driver nvidia-smi; fi
 attempt conformance_cuda build/release/conformance cuda --small-cases --every 32
 for world in 1 2 4 8; do
-  # Every group of ranks costs a communicator, 0.1 to 0.3 s.
+  # Four ranks or more on one GPU take 0.1 s a run and longer.
   draws=$((world > 2 ? 200 : 1000))
   attempt "conformance_nccl_$world" build/release/conformance nccl --world "$world" --draws $draws
   attempt "capi_nccl_$world" build/release/capi_on_nccl "$world"

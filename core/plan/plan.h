@@ -46,7 +46,7 @@ namespace reshard {
 inline constexpr BufferId kSourceBuffer{0};
 inline constexpr BufferId kDestinationBuffer{1};
 
-// As many as have room on a GPU at once: 32 thread blocks each on 132 multiprocessors.
+// As many as have room on an H100 at once: 32 thread blocks each on 132 multiprocessors.
 inline constexpr std::int32_t kMaxStreams = 4;
 
 enum class BufferRole : std::uint8_t { Source, Destination, Temporary };

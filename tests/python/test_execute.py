@@ -2,7 +2,6 @@
 """Plans run on the caller's arrays: one thread per rank, and all ranks in this process."""
 
 import array
-import collections
 import ctypes as c
 import queue
 import threading
@@ -16,11 +15,19 @@ def floats(values):
     return array.array("f", values)
 
 
+class Boxes(dict):
+    """Queues, made when first asked for. setdefault keeps one of a key's if two threads ask for it
+    at once, where a defaultdict would lose the first and the message in it."""
+
+    def __missing__(self, key):
+        return self.setdefault(key, queue.Queue())
+
+
 class Post:
     """Messages between threads of this process."""
 
     def __init__(self):
-        self.boxes = collections.defaultdict(queue.Queue)
+        self.boxes = Boxes()
 
     def of(self, rank):
         return Transport(self.boxes, rank)

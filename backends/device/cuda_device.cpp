@@ -47,9 +47,11 @@ class CudaDevice : public Device {
     check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
     check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
     description_ = fmt::format("{}, CUDA {}", gpu_text(properties), version_text(runtime));
+    multiprocessors_ = properties.multiProcessorCount;
   }
 
   std::string description() const override { return description_; }
+  int multiprocessors() const override { return multiprocessors_; }
   void select() override { check(cudaSetDevice(index_), fmt::format("cudaSetDevice({})", index_)); }
 
   std::byte* allocate(std::int64_t bytes) override {
@@ -156,6 +158,7 @@ class CudaDevice : public Device {
 
   int index_;
   std::string description_;
+  int multiprocessors_ = 0;
 };
 
 }  // namespace

@@ -75,6 +75,8 @@ class Device {
 
   // "NVIDIA H200, 139.8 GiB, CUDA 13.0".
   virtual std::string description() const = 0;
+  // A thread block of a kernel occupies at least a share of one of these.
+  virtual int multiprocessors() const = 0;
   // Makes this the calling thread's current device. Every function below does that itself.
   virtual void select() = 0;
 

@@ -91,6 +91,8 @@ std::string stream_key(std::int32_t stream) {
   return stream == 0 ? kMainStream : fmt::format("stream {}", stream);
 }
 
+bool is_further_stream(std::string_view stream_key) { return stream_key.starts_with("stream "); }
+
 std::string Communicators::key_on(const std::string& key, std::int32_t stream) {
   return stream == 0 ? key : fmt::format("{} of {}", key, stream_key(stream));
 }

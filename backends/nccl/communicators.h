@@ -70,6 +70,7 @@ inline const std::string kParentKey = "all";
 inline const std::string kMainStream = "main";
 // Of a plan's streams (core/plan/plan.h): 0 is the main one.
 std::string stream_key(std::int32_t stream);
+bool is_further_stream(std::string_view stream_key);
 
 struct NcclCommunicator {
   std::string key;  // "all", the members of a group ("0-3", "0,2"), or a pair ("1:4"); of a plan's

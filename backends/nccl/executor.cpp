@@ -15,8 +15,9 @@
 namespace reshard::backends::nccl {
 namespace {
 
-// Far below the number of multiprocessors of any GPU that NCCL supports.
-constexpr std::int32_t kBlocksPerGpu = 32;
+// Of a stream, all ranks together: kMaxStreams times as many are fewer than the multiprocessors of
+// any GPU that NCCL supports.
+constexpr std::int32_t kBlocksPerGpu = 16;
 
 std::vector<LocalRank> locals_of(const Job& job) {
   RESHARD_CHECK(job.ranks.size() == job.devices.size(), "a device per rank");

@@ -12,6 +12,18 @@
 
 namespace reshard::backends::nccl {
 
+namespace {
+
+// Kernels of all streams of a plan must be on the GPU at the same time, or they wait for each other
+// for ever. The main stream's take what NCCL likes; those of further streams share the rest.
+int most_blocks(const NcclCommunicator& communicator, const Device& device) {
+  constexpr int kNcclBlocks = 32;  // a kernel of NCCL's own choice has no more
+  if (!is_further_stream(communicator.stream_key)) return 0;
+  return std::clamp((device.multiprocessors() - kNcclBlocks) / (kMaxStreams - 1), 1, kNcclBlocks);
+}
+
+}  // namespace
+
 NcclCommunicator& Communicators::add(std::string key, std::string stream_key,
                                      std::vector<std::int32_t> members) {
   NcclCommunicator& out = communicators_.emplace_back();
@@ -114,8 +126,9 @@ void Communicators::split(const std::vector<NcclCommunicator*>& children) {
         child = &children[c]->comms[i];
       }
       locals_[i].device->select();
-      checked(api_.split(parent.comms[i], color, key, child), "ncclCommSplit", locals_[i].rank,
-              parent.comms[i]);
+      checked(api_.split(parent.comms[i], color, key, child,
+                         most_blocks(*children.front(), *locals_[i].device)),
+              "ncclCommSplit", locals_[i].rank, parent.comms[i]);
     }
   });
   for (const NcclCommunicator* child : children)
@@ -162,8 +175,9 @@ void Communicators::init(NcclCommunicator& communicator, const NcclUniqueId& id)
                    size = static_cast<std::int32_t>(communicator.members.size());
       if (place == size) continue;
       locals_[i].device->select();
-      checked(api_.init_rank(&communicator.comms[i], size, id, place), "ncclCommInitRankConfig",
-              locals_[i].rank, nullptr);
+      checked(api_.init_rank(&communicator.comms[i], size, id, place,
+                             most_blocks(communicator, *locals_[i].device)),
+              "ncclCommInitRankConfig", locals_[i].rank, nullptr);
     }
   });
 }

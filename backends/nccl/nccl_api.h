@@ -61,11 +61,14 @@ class NcclApi {
   // async_error until it no longer does.
   virtual NcclResult get_unique_id(NcclUniqueId* id) = 0;
   // For the current device. The object that `comm` points to must stay valid until the communicator
-  // is no longer in progress.
-  virtual NcclResult init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank) = 0;
+  // is no longer in progress. most_blocks: thread blocks of each of its kernels, 0: as many as NCCL
+  // likes.
+  virtual NcclResult init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank,
+                               int most_blocks) = 0;
   // Shares no resources with the parent. *child stays null if the color is kNcclNoColor; it must
   // stay valid until the parent is no longer in progress.
-  virtual NcclResult split(NcclComm parent, int color, int key, NcclComm* child) = 0;
+  virtual NcclResult split(NcclComm parent, int color, int key, NcclComm* child,
+                           int most_blocks) = 0;
   virtual NcclResult finalize(NcclComm comm) = 0;
   virtual NcclResult destroy(NcclComm comm) = 0;
   virtual NcclResult abort(NcclComm comm) = 0;

@@ -74,14 +74,16 @@ class NcclLibrary : public NcclApi {
   NcclResult get_unique_id(NcclUniqueId* id) override {
     return ours(get_unique_id_(reinterpret_cast<ncclUniqueId*>(id)));
   }
-  NcclResult init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank) override {
+  NcclResult init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank,
+                       int most_blocks) override {
     ncclUniqueId value;
     std::memcpy(&value, id.bytes.data(), sizeof value);
-    ncclConfig_t config = configuration();
+    ncclConfig_t config = configuration(most_blocks);
     return ours(init_rank_(real(comm), size, value, rank, &config));
   }
-  NcclResult split(NcclComm parent, int color, int key, NcclComm* child) override {
-    ncclConfig_t config = configuration();
+  NcclResult split(NcclComm parent, int color, int key, NcclComm* child,
+                   int most_blocks) override {
+    ncclConfig_t config = configuration(most_blocks);
     return ours(split_(real(parent), color, key, real(child), &config));
   }
   NcclResult finalize(NcclComm comm) override { return ours(finalize_(real(comm))); }
@@ -200,9 +202,10 @@ class NcclLibrary : public NcclApi {
   // Non-blocking, with nothing shared with a parent. NCCL reads the fields that `size` covers and
   // uses its own defaults for the rest, so an older library must not be given fields that it does
   // not know.
-  ncclConfig_t configuration() const {
+  ncclConfig_t configuration(int most_blocks) const {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
+    if (most_blocks > 0 && version_ >= 21700) config.maxCTAs = most_blocks;
     if (version_ >= kNcclSplit) config.splitShare = 0;
     config.version = static_cast<unsigned>(std::min(version_, NCCL_VERSION_CODE));
     config.size = version_ < 21700        ? offsetof(ncclConfig_t, cgaClusterSize)

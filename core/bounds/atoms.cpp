@@ -15,20 +15,6 @@ std::int32_t index_in(const std::vector<Rank>& job, Rank rank) {
 
 namespace {
 
-// Index of the cell that the rank at `coordinate` holds; the last dim varies fastest, as in Atoms.
-std::int64_t cell_of(const Layout& layout, const MeshCoordinate& coordinate) {
-  std::int64_t cell = 0;
-  for (int dim = 0; dim < layout.dims(); ++dim)
-    cell = cell * layout.pieces(dim).count() + layout.piece_of(dim, coordinate);
-  return cell;
-}
-
-std::int64_t cell_count(const Layout& layout) {
-  std::int64_t count = 1;
-  for (int dim = 0; dim < layout.dims(); ++dim) count *= layout.pieces(dim).count();
-  return count;
-}
-
 // A coordinate's index among the kept addends and among the folded addends.
 struct AddendPlace {
   std::int64_t kept = 0, folded = 0;
@@ -43,90 +29,87 @@ AddendPlace addend_place(const FoldMeaning& fold, const MeshCoordinate& coordina
   return place;
 }
 
-MemberLists lists_of(const Request& request, const Layout& layout, const std::vector<Rank>& job,
-                     bool holds) {
-  struct ListedMember {
-    std::int64_t list;
-    Member member;
-    auto operator<=>(const ListedMember&) const = default;
-  };
+}  // namespace
+
+Atoms::Atoms(const TensorKind& kind) : kind_(kind) {
+  if (kind.product() == nullptr) {
+    list_ends();
+    return;
+  }
+  list_cells();
+  const std::vector<DimOverlap>& overlaps = kind.product()->overlaps;
+  for (std::size_t d = 0; d < overlaps.size(); ++d) {
+    const DimOverlap& table = overlaps[d];
+    Dim& dim = dims_.emplace_back();
+    dim.source_pieces = kind.product()->source.piece_count(static_cast<int>(d));
+    dim.destination_pieces = table.destination_pieces();
+    for (std::int64_t piece = 0; piece < dim.destination_pieces; ++piece)
+      for (const PieceOverlap& overlap : table.of_all_shares(piece))
+        dim.overlaps.push_back({overlap.source_piece, piece, overlap.size});
+    std::sort(dim.overlaps.begin(), dim.overlaps.end());
+  }
+}
+
+Int128 Atoms::count() const {
+  if (kind_.boxes() != nullptr) return static_cast<std::int64_t>(kind_.boxes()->boxes.size());
+  Int128 count = kept_;
+  for (const Dim& dim : dims_) count *= static_cast<std::int64_t>(dim.overlaps.size());
+  return count;
+}
+
+void Atoms::list_cells() {
+  const Request& request = kind_.request();
   const FoldMeaning& fold = request.fold();
-  MemberLists out;
-  out.kept = fold.addend_count / fold.fold_count;
-  if (!holds)
-    for (int axis : fold.zero_axes) out.zeros *= layout.mesh().axis_size(axis);
-  std::vector<ListedMember> entries;
-  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
-    MeshCoordinate coordinate = layout.mesh().coordinate(position);
+  const Layout &source = request.source(), &destination = request.destination();
+  kept_ = fold.addend_count / fold.fold_count;
+  for (int axis : fold.zero_axes) zeros_ *= destination.mesh().axis_size(axis);
+  zero_of_.assign(to_index(source.cell_count()), 0);
+  std::vector<ListedMember> held, needed;
+  for (std::int32_t position = 0; position < source.mesh().size(); ++position) {
+    AddendPlace place = addend_place(fold, source.mesh().coordinate(position));
+    std::int64_t cell = source.cell_of(position);
+    zero_of_[to_index(cell)] = request.zero_coordinate(position);
+    held.push_back(
+        {cell * kept_ + place.kept, {kind_.source_slot[to_index(position)], place.folded}});
+  }
+  for (std::int32_t position = 0; position < destination.mesh().size(); ++position) {
     // Kept axes exist only if both meshes have the same shape, so a destination coordinate has an
     // addend place too.
-    AddendPlace place = holds || out.kept > 1 ? addend_place(fold, coordinate) : AddendPlace{};
-    std::int64_t list = (cell_of(layout, coordinate) * out.kept + place.kept) * out.zeros +
-                        (holds ? 0 : request.zero_coordinate(position));
-    entries.push_back(
-        {list, {index_in(job, layout.mesh().rank_at(position)), holds ? place.folded : 0}});
+    std::int64_t kept =
+        kept_ > 1 ? addend_place(fold, destination.mesh().coordinate(position)).kept : 0;
+    needed.push_back({(destination.cell_of(position) * kept_ + kept) * zeros_ +
+                          request.zero_coordinate(position),
+                      {kind_.destination_slot[to_index(position)], 0}});
   }
-  std::sort(entries.begin(), entries.end());
-  out.begins.assign(to_index(cell_count(layout) * out.kept * out.zeros) + 1, 0);
-  for (const ListedMember& entry : entries) {
+  holders_ = lists_of(source.cell_count() * kept_, std::move(held));
+  needers_ = lists_of(destination.cell_count() * kept_ * zeros_, std::move(needed));
+}
+
+void Atoms::list_ends() {
+  const std::vector<BoxEnds>& ends = kind_.boxes()->ends;
+  std::vector<ListedMember> held, needed;
+  for (std::size_t list = 0; list < ends.size(); ++list) {
+    auto number = static_cast<std::int64_t>(list);
+    for (const ShardPlace& place : ends[list].sources)
+      held.push_back({number, {place.slot, place.addend}});
+    for (Slot slot : ends[list].needing) needed.push_back({number, {slot, 0}});
+  }
+  auto count = static_cast<std::int64_t>(ends.size());
+  holders_ = lists_of(count, std::move(held));
+  needers_ = lists_of(count, std::move(needed));
+}
+
+MemberLists Atoms::lists_of(std::int64_t count, std::vector<ListedMember> listed) {
+  std::sort(listed.begin(), listed.end());
+  MemberLists out;
+  out.begins.assign(to_index(count) + 1, 0);
+  for (const ListedMember& entry : listed) {
     ++out.begins[to_index(entry.list) + 1];
     out.members.push_back(entry.member);
   }
   for (std::size_t list = 1; list < out.begins.size(); ++list)
     out.begins[list] += out.begins[list - 1];
   return out;
-}
-
-std::vector<SharedPieces> shared_pieces(const PieceTable& source, const PieceTable& destination) {
-  std::vector<SharedPieces> found;
-  for_each_meeting(sorted_runs(source), sorted_runs(destination),
-                   [&](const PieceRun& from, const PieceRun& to, std::int64_t lo, std::int64_t hi) {
-                     found.push_back({from.second, to.second, hi - lo});
-                   });
-  auto key = [](const SharedPieces& o) { return std::pair(o.source, o.destination); };
-  std::sort(found.begin(), found.end(),
-            [&](const SharedPieces& x, const SharedPieces& y) { return key(x) < key(y); });
-  std::vector<SharedPieces> out;
-  for (const SharedPieces& overlap : found) {
-    if (!out.empty() && key(out.back()) == key(overlap))
-      out.back().size += overlap.size;
-    else
-      out.push_back(overlap);
-  }
-  return out;
-}
-
-}  // namespace
-
-MemberLists holders_of(const Request& request, const std::vector<Rank>& job) {
-  return lists_of(request, request.source(), job, true);
-}
-
-MemberLists needers_of(const Request& request, const std::vector<Rank>& job) {
-  return lists_of(request, request.destination(), job, false);
-}
-
-std::vector<std::int64_t> zero_coordinates(const Request& request) {
-  const Layout& source = request.source();
-  std::vector<std::int64_t> out(to_index(cell_count(source)), 0);
-  for (std::int32_t position = 0; position < source.mesh().size(); ++position)
-    out[to_index(cell_of(source, source.mesh().coordinate(position)))] =
-        request.zero_coordinate(position);
-  return out;
-}
-
-Atoms::Atoms(const Request& request) {
-  for (int dim = 0; dim < request.source().dims(); ++dim) {
-    const PieceTable& source = request.source().pieces(dim);
-    const PieceTable& destination = request.destination().pieces(dim);
-    dims_.push_back({shared_pieces(source, destination), source.count(), destination.count()});
-  }
-}
-
-std::int64_t Atoms::count() const {
-  std::int64_t count = 1;
-  for (const Dim& dim : dims_) count *= static_cast<std::int64_t>(dim.overlaps.size());
-  return count;
 }
 
 }  // namespace reshard

@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which ranks hold and which need each element, on the common refinement of source and destination
-// pieces.
+// Who holds and who needs the elements of a tensor, as the bounds count them.
 //
-// A *cell* of a layout is one choice of a piece per dim; the ranks that hold it differ only along
-// axes that do not shard. An *atom* is the intersection of a source cell and a destination cell:
-// all its elements have the same holders and needers. Kept Partial axes (P->P) multiply the
-// elements: addends at different kept coordinates are different items, each with its own holders
-// and needers. So holders are listed per (source cell, kept coordinate) and needers per
-// (destination cell, kept coordinate), each list once however many atoms use it, and the atoms are
-// the products over dims of the overlaps of single pieces.
+// An *atom* is a part of which all elements have the same holders and needers: the intersection of a
+// source cell and a destination cell of products, or what lies in the same boxes. Kept Partial axes
+// (P->P) multiply the elements: addends at different kept coordinates are different atoms, each with
+// its own holders and needers. Along zero axes (S->P(sum)) a source cell has one coordinate;
+// destination ranks at other coordinates hold zeros, which nobody sends.
 //
-// Along zero axes (S->P(sum)) a source cell has one coordinate; destination ranks at other
-// coordinates hold zeros, which nobody sends. So needers are also listed per zero coordinate, and
-// an atom takes those at its source cell's coordinate.
+// Every list of holders and of needers is kept once however many atoms use it: atoms are enumerated
+// dim by dim and never stored.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "core/layout/request.h"
+#include "core/demand/demand.h"
 
 namespace reshard {
 
@@ -30,12 +26,10 @@ struct Member {
   friend auto operator<=>(const Member&, const Member&) = default;
 };
 
-// Sorted lists of members, one per cell and kept coordinate k: list cell * kept + k. Needers also
-// have one per zero coordinate z: list (cell * kept + k) * zeros + z.
+// Sorted lists of members.
 struct MemberLists {
   std::vector<Member> members;
   std::vector<std::size_t> begins;  // one more than lists
-  std::int64_t kept = 1, zeros = 1;
 
   std::size_t size() const { return begins.size() - 1; }
   std::span<const Member> list(std::size_t i) const {
@@ -46,34 +40,51 @@ struct MemberLists {
 // Index of `rank` in the job's ascending ranks. CheckFailure if it is not one of them.
 std::int32_t index_in(const std::vector<Rank>& job, Rank rank);
 
-MemberLists holders_of(const Request& request, const std::vector<Rank>& job);
-MemberLists needers_of(const Request& request, const std::vector<Rank>& job);
-// The zero coordinate of every source cell.
-std::vector<std::int64_t> zero_coordinates(const Request& request);
-
-// The number of elements (> 0) that piece `source` and piece `destination` of one dim share.
-struct SharedPieces {
-  std::int64_t source, destination, size;
-};
-
-// All atoms of a request, enumerated dim by dim.
 class Atoms {
  public:
-  explicit Atoms(const Request& request);
+  // Members are numbered by the kind's slots. It must outlive this.
+  explicit Atoms(const TensorKind& kind);
 
-  // At most 2^40: one per pair of a source cell and a destination cell.
-  std::int64_t count() const;
-  // Calls visit(source cell, destination cell, elements) for each.
+  const MemberLists& holders() const { return holders_; }
+  const MemberLists& needers() const { return needers_; }
+
+  // At most 2^60: one per pair of a source cell and a destination cell and kept coordinate.
+  Int128 count() const;
+  // Calls visit(list of holders, list of needers, elements > 0) for each.
   template <typename Visit>
   void for_each(const Visit& visit) const {
-    walk(0, 0, 0, 1, visit);
+    if (const BoxItems* boxes = kind_.boxes()) {
+      for (const EndedBox& box : boxes->boxes)
+        visit(to_index(box.ends), to_index(box.ends), box.box.volume());
+      return;
+    }
+    walk(0, 0, 0, 1, [&](std::int64_t source, std::int64_t destination, std::int64_t elements) {
+      for (std::int64_t kept = 0; kept < kept_; ++kept)
+        visit(to_index(source * kept_ + kept),
+              to_index((destination * kept_ + kept) * zeros_ + zero_of_[to_index(source)]),
+              elements);
+    });
   }
 
  private:
+  // The number of elements (> 0) that piece `source` and piece `destination` of one dim share.
+  struct SharedPieces {
+    std::int64_t source, destination, size;
+    auto operator<=>(const SharedPieces&) const = default;
+  };
   struct Dim {
     std::vector<SharedPieces> overlaps;
     std::int64_t source_pieces, destination_pieces;
   };
+  struct ListedMember {
+    std::int64_t list;
+    Member member;
+    auto operator<=>(const ListedMember&) const = default;
+  };
+
+  void list_cells();
+  void list_ends();
+  static MemberLists lists_of(std::int64_t count, std::vector<ListedMember> listed);
 
   template <typename Visit>
   void walk(std::size_t dim, std::int64_t source, std::int64_t destination, std::int64_t elements,
@@ -86,6 +97,12 @@ class Atoms {
            visit);
   }
 
+  const TensorKind& kind_;
+  MemberLists holders_, needers_;
+  // Of products: list cell * kept + k is that of a source cell and a kept coordinate, and list
+  // (cell * kept + k) * zeros + z that of a destination cell.
+  std::int64_t kept_ = 1, zeros_ = 1;
+  std::vector<std::int64_t> zero_of_;  // by source cell: its zero coordinate
   std::vector<Dim> dims_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Counts everything that the bounds need of a job in one pass over the atoms of its requests.
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <map>
 #include <optional>
@@ -49,33 +50,29 @@ class ListMerger {
 
 // A request that occurs `times` times in a job, and the numbers of its lists among the job's.
 struct CountedRequest {
-  const Request* request;
+  const TensorKind* kind;
+  const Atoms* atoms;
   std::int64_t times;
-  std::int64_t kept = 1, zeros = 1;
   std::vector<std::size_t> holders = {}, needers = {};
+  const Request& request() const { return kind->request(); }
 };
 
 // Calls visit(list of holders, list of needers, bytes) for every atom of a request.
 template <typename Visit>
 void for_each_atom(const CountedRequest& of, const MemberLists& holders, const MemberLists& needers,
                    const Visit& visit) {
-  Atoms atoms(*of.request);
-  auto lists = [](const MemberLists& members) { return static_cast<std::int64_t>(members.size()); };
+  auto lists = [](const MemberLists& members) {
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(members.size()));
+  };
   Int128 per_atom = Int128{static_cast<std::int64_t>(holders.members.size())} / lists(holders) +
                     static_cast<std::int64_t>(needers.members.size()) / lists(needers) + 1;
-  if (per_atom * atoms.count() * of.kept > kMaxBoundWork)
+  if (per_atom * of.atoms->count() > kMaxBoundWork)
     throw InputError(fmt::format(
         "request: expected at most 2^33 pairs of shards and holders to bound, found more in {}",
-        of.request->text()));
-
-  std::vector<std::int64_t> zero = zero_coordinates(*of.request);
-  std::int64_t width = size_bytes(of.request->dtype());
-  atoms.for_each([&](std::int64_t source, std::int64_t destination, std::int64_t elements) {
-    for (std::int64_t kept = 0; kept < of.kept; ++kept)
-      visit(
-          of.holders[to_index(source * of.kept + kept)],
-          of.needers[to_index((destination * of.kept + kept) * of.zeros + zero[to_index(source)])],
-          elements * width);
+        of.request().text()));
+  std::int64_t width = of.kind->element_bytes();
+  of.atoms->for_each([&](std::size_t source, std::size_t destination, std::int64_t elements) {
+    visit(of.holders[source], of.needers[destination], elements * width);
   });
 }
 
@@ -90,7 +87,7 @@ class RequestCount {
       : requests_(std::move(requests)),
         sets_(sets),
         joint_(joint),
-        fold_count_(requests_.front().request->fold().fold_count),
+        fold_count_(requests_.front().request().fold().fold_count),
         holders_(merged(true)),
         needers_(merged(false)),
         latency_(sets.topology(), sets.ranks(), holders_, needers_) {
@@ -143,12 +140,9 @@ class RequestCount {
 
   MemberLists merged(bool holds) {
     ListMerger merger;
-    for (CountedRequest& of : requests_) {
-      MemberLists own =
-          holds ? holders_of(*of.request, sets_.ranks()) : needers_of(*of.request, sets_.ranks());
-      (holds ? of.holders : of.needers) = merger.add(own);
-      (holds ? of.kept : of.zeros) = holds ? own.kept : own.zeros;
-    }
+    for (CountedRequest& of : requests_)
+      (holds ? of.holders : of.needers) =
+          merger.add(holds ? of.atoms->holders() : of.atoms->needers());
     return merger.all();
   }
 
@@ -241,6 +235,8 @@ RequestDemand demand_of(const Request& request, const CutSets& sets) {
 RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets) {
   if (sets.levels().empty()) return {};
   // By the number of addends, in the order of the first of each; equal requests are counted once.
+  std::deque<TensorKind> kinds;
+  std::deque<Atoms> atoms;
   std::vector<std::vector<CountedRequest>> groups;
   std::map<std::int64_t, std::size_t> group_of;
   std::map<Digest, std::pair<std::size_t, std::size_t>> known;
@@ -249,7 +245,11 @@ RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets) 
     if (is_new) groups.emplace_back();
     std::vector<CountedRequest>& list = groups[group->second];
     auto [at, first] = known.try_emplace(request.fingerprint(), group->second, list.size());
-    if (first) list.push_back({&request, 0});
+    if (first) {
+      kinds.emplace_back(request, sets.ranks());
+      atoms.emplace_back(kinds.back());
+      list.push_back({&kinds.back(), &atoms.back(), 0});
+    }
     ++list[at->second.second].times;
   }
   // Of one request alone the other bounds are near the optimum, and take less time.

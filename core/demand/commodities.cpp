@@ -14,9 +14,9 @@ Commodity ends_of(const Demand& demand, const TensorKind& kind, const Item& item
   auto place = [&](Slot slot) { return demand.place_of()[to_index(slot)]; };
   for (std::int64_t addend : *item.addends) {
     std::vector<Slot>& holders = out.holders.emplace_back();
-    std::int32_t first = item.source_base + kind.source_cells.addend_offsets()[to_index(addend)];
-    for (std::int32_t replica : kind.source_cells.replica_offsets())
-      holders.push_back(place(kind.source_slot[to_index(first + replica)]));
+    HolderSet set = kind.holder_set(item.source, addend);
+    for (std::size_t i = 0; i < kind.holder_count(set); ++i)
+      holders.push_back(place(kind.source_slot[to_index(kind.holder(set, i))]));
     std::sort(holders.begin(), holders.end());
   }
   std::sort(out.holders.begin(), out.holders.end());
@@ -56,7 +56,7 @@ void Commodities::add(std::int32_t number) {
   std::sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
     auto cells = [&](const auto& of) {
       const Item& item = items[to_index(of.second)];
-      return std::pair(item.source_base, item.need);
+      return std::pair(item.source, item.need);
     };
     return cells(a) < cells(b);
   });

@@ -22,26 +22,62 @@ std::vector<Slot> slots_of(const Mesh& mesh, const std::vector<Rank>& ranks) {
   return out;
 }
 
-}  // namespace
-
-TensorKind::TensorKind(const Request& request, const std::vector<Rank>& ranks)
-    : zero_axes(request),
-      overlaps(overlaps_of(request, zero_axes)),
-      source_cells(request.source()),
-      destination_cells(request.destination()),
-      source_slot(slots_of(request.source().mesh(), ranks)),
-      destination_slot(slots_of(request.destination().mesh(), ranks)),
-      request_(&request),
-      standings_(ranks.size()) {
+TensorKind::Product product_of(const TensorKind& kind, std::size_t slots) {
+  const Request& request = kind.request();
   const Layout& layout = request.source();
+  ZeroAxes zero_axes(request);
+  std::vector<DimOverlap> overlaps = overlaps_of(request, zero_axes);
+  TensorKind::Product out{std::move(zero_axes),
+                          std::move(overlaps),
+                          CellPositions(layout),
+                          CellPositions(request.destination()),
+                          {}};
+  out.standings.resize(slots);
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
     MeshCoordinate coordinate = layout.mesh().coordinate(position);
     std::int32_t base = 0;
     for (int d = 0; d < layout.dims(); ++d)
-      base += source_cells.base(d, layout.piece_of(d, coordinate));
-    standings_[to_index(source_slot[to_index(position)])] =
-        Standing{base, request.addend_of(position)};
+      base += out.source.base(d, layout.piece_of(d, coordinate));
+    out.standings[to_index(kind.source_slot[to_index(position)])] = {base,
+                                                                     request.addend_of(position)};
   }
+  return out;
+}
+
+}  // namespace
+
+TensorKind::TensorKind(const Request& request, const std::vector<Rank>& ranks)
+    : source_slot(slots_of(request.source().mesh(), ranks)),
+      destination_slot(slots_of(request.destination().mesh(), ranks)),
+      request_(&request) {
+  if (request.is_product()) {
+    product_ = product_of(*this, ranks.size());
+    return;
+  }
+  boxes_ = std::make_shared<const BoxItems>(
+      box_items(request, source_slot, destination_slot, ranks.size()));
+  for (const BoxEnds& ends : boxes_->ends)
+    for (const std::vector<std::int32_t>& positions : ends.holders) sets_.push_back(&positions);
+}
+
+std::int64_t TensorKind::item_count(std::int64_t most) const {
+  if (boxes_) return std::min(most + 1, static_cast<std::int64_t>(boxes_->boxes.size()));
+  std::int64_t count = 1;
+  for (const DimOverlap& overlap : product_->overlaps) {
+    std::int64_t here = 0;
+    for (std::int64_t piece = 0; piece < overlap.destination_pieces(); ++piece)
+      here += static_cast<std::int64_t>(overlap.of(piece, 0).size());
+    if (here * count > most) return most + 1;
+    count *= here;
+  }
+  return count;
+}
+
+std::size_t TensorKind::fewest_holders() const {
+  std::size_t fewest = source_slot.size();
+  if (!boxes_) return std::min(fewest, product_->source.replica_offsets().size());
+  for (const std::vector<std::int32_t>* set : sets_) fewest = std::min(fewest, set->size());
+  return fewest;
 }
 
 Demand::Demand(std::span<const Request> requests)

@@ -7,20 +7,28 @@
 // worked out once per kind.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "core/base/ids.h"
+#include "core/demand/box_items.h"
 #include "core/demand/dim_overlap.h"
 #include "core/layout/request.h"
 #include "core/layout/zero_axes.h"
 
 namespace reshard {
 
+// The ranks that hold the same elements of the same addend, replicas of each other: a number below
+// TensorKind::holder_sets().
+using HolderSet = std::int32_t;
+
 // Tensors with equal requests, and what planners look up of them repeatedly, indexed by the job's
-// slots instead of by rank.
+// slots instead of by rank. If both layouts are products, their items (items.h) come from tables
+// dim by dim; otherwise they are boxes.
 class TensorKind {
  public:
   // `ranks`: the job's, ascending. The request must outlive this.
@@ -29,25 +37,53 @@ class TensorKind {
   const Request& request() const { return *request_; }
   std::vector<TensorId> tensors;  // ascending, at least one
 
-  ZeroAxes zero_axes;
-  std::vector<DimOverlap> overlaps;  // per dim; a 0-d tensor has one
-  CellPositions source_cells, destination_cells;
   std::vector<Slot> source_slot, destination_slot;  // by mesh position
-
-  int dims() const { return static_cast<int>(overlaps.size()); }
+  int dims() const { return std::max(1, request_->shape().size()); }
   std::int64_t element_bytes() const { return size_bytes(request_->dtype()); }
   bool folds() const { return request_->fold().fold_count > 1; }
-  // A rank's place in the source mesh: the sum of its piece bases, and its addend. Nothing if it is
-  // not in the mesh.
-  struct Standing {
-    std::int32_t base;
-    std::int64_t addend;
+  // At most `most` + 1.
+  std::int64_t item_count(std::int64_t most) const;
+
+  // ---- who holds
+
+  std::size_t holder_sets() const { return boxes_ ? sets_.size() : source_slot.size(); }
+  std::size_t holder_count(HolderSet set) const {
+    return boxes_ ? sets_[to_index(set)]->size() : product_->source.replica_offsets().size();
+  }
+  // Of a set: positions in the source mesh, ascending.
+  std::int32_t holder(HolderSet set, std::size_t i) const {
+    return boxes_ ? (*sets_[to_index(set)])[i] : set + product_->source.replica_offsets()[i];
+  }
+  // By the `source` of an item (items.h) and one of its addends.
+  HolderSet holder_set(std::int32_t source, std::int64_t addend) const {
+    return boxes_ ? source + static_cast<HolderSet>(addend)
+                  : source + product_->source.addend_offsets()[to_index(addend)];
+  }
+  // The least number of replicas of anything.
+  std::size_t fewest_holders() const;
+
+  // ---- the tables that items are made from: exactly one of these is there
+
+  struct Product {
+    ZeroAxes zero_axes;
+    std::vector<DimOverlap> overlaps;  // per dim; a 0-d tensor has one
+    CellPositions source, destination;
+    // A rank's place in the source mesh: the sum of its piece bases, and its addend. Nothing if it
+    // is not in the mesh. By slot.
+    struct Standing {
+      std::int32_t base;
+      std::int64_t addend;
+    };
+    std::vector<std::optional<Standing>> standings;
   };
-  const std::optional<Standing>& standing(Slot slot) const { return standings_[to_index(slot)]; }
+  const Product* product() const { return product_ ? &*product_ : nullptr; }
+  const BoxItems* boxes() const { return boxes_.get(); }
 
  private:
   const Request* request_;
-  std::vector<std::optional<Standing>> standings_;
+  std::optional<Product> product_;
+  std::shared_ptr<const BoxItems> boxes_;
+  std::vector<const std::vector<std::int32_t>*> sets_;  // by HolderSet: into boxes_
 };
 
 class Demand {

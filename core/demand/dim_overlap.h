@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which source pieces have what a destination piece needs, dim by dim. A layout's index sets are
-// products of pieces, so the intersection of a destination shard with a source shard is a product
+// Which source pieces have what a destination piece needs, dim by dim, if both layouts are products:
+// their index sets are products of pieces, so the intersection of a destination shard with a source shard is a product
 // of piece intersections, and one table per dim serves all pairs of ranks.
 #pragma once
 
@@ -40,6 +40,11 @@ class DimOverlap {
     auto at = to_index(destination_piece * shares_ + share);
     return std::span(overlaps_).subspan(begins_[at], begins_[at + 1] - begins_[at]);
   }
+  std::span<const PieceOverlap> of_all_shares(std::int64_t destination_piece) const {
+    auto from = begins_[to_index(destination_piece * shares_)],
+         to = begins_[to_index((destination_piece + 1) * shares_)];
+    return std::span(overlaps_).subspan(from, to - from);
+  }
   std::span<const Fragment> fragments(const PieceOverlap& overlap) const {
     return std::span(fragments_).subspan(overlap.first_fragment, overlap.fragment_count);
   }
@@ -54,13 +59,14 @@ class DimOverlap {
   std::vector<std::size_t> begins_{0};
 };
 
-// One per plan dim.
+// One per plan dim; none unless both layouts are products.
 std::vector<DimOverlap> overlaps_of(const Request& request, const ZeroAxes& zero_axes);
 
 // Mesh positions by pieces: the ranks that hold a given piece in every dim are at the sum of the
 // pieces' bases plus each of the offsets along axes that do not shard.
 class CellPositions {
  public:
+  // The layout must be a product.
   explicit CellPositions(const Layout& layout);
 
   // How much piece `piece` of plan dim `dim` adds to the position.

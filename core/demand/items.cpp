@@ -5,9 +5,15 @@ namespace reshard {
 
 Items::Items(const TensorKind& kind) : kind_(kind) {
   const Request& request = kind.request();
+  if (kind.product() == nullptr) {
+    // No axis is kept, so all ranks need all addends.
+    needs_.push_back({{}, request.addends_wanted(0), {}});
+    return;
+  }
+  const TensorKind::Product& product = *kind.product();
   const Mesh& mesh = request.destination().mesh();
-  for (std::int32_t replica : kind.destination_cells.replica_offsets())
-    for (std::int32_t partial : kind.destination_cells.addend_offsets()) {
+  for (std::int32_t replica : product.destination.replica_offsets())
+    for (std::int32_t partial : product.destination.addend_offsets()) {
       std::int64_t key = 0;
       MeshCoordinate coordinate = mesh.coordinate(replica + partial);
       for (const FoldMeaning::Axis& axis : request.fold().axes)
@@ -18,7 +24,7 @@ Items::Items(const TensorKind& kind) : kind_(kind) {
       Need& need = needs_[to_index(key)];
       if (need.offsets.empty()) need.addends = request.addends_wanted(replica + partial);
       for (int d = 0; d < kind.dims(); ++d)
-        need.shares[to_index(d)] = kind.zero_axes.share_of(d, coordinate);
+        need.shares[to_index(d)] = product.zero_axes.share_of(d, coordinate);
       need.offsets.push_back(replica + partial);
     }
 }

@@ -136,9 +136,10 @@ class TiedDigits {
     }
   }
 
-  // Numbers of the digits that cut a dim, outermost first.
+  // Numbers of the digits that cut a dim, outermost first; none unless the layout is a product.
   static std::vector<std::size_t> cutting(const Layout& layout, const MeshDigits& of, int dim) {
     std::vector<std::size_t> out;
+    if (!layout.is_product()) return out;
     for (int axis : layout.stack(dim))
       for (std::size_t i = 0; i < of.digits.size(); ++i)
         if (of.digits[i].axis == axis) out.push_back(i);

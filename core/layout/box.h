@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/integers.h"
 
@@ -135,6 +136,9 @@ constexpr Box shifted(const Box& box, const DimVector& by) {
   }
   return out;
 }
+
+// Takes `other` out of disjoint boxes: what is left of each, in at most 2 boxes per dim.
+void subtract(const Box& other, std::vector<Box>& boxes);
 
 // "[0:2,4:8]".
 std::string text(const Box& box);

@@ -102,11 +102,20 @@ Layout::Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> pl
       mesh_(std::move(mesh)),
       placements_(std::move(placements)),
       stacks_(std::move(stacks)) {
-  check();
+  check_placements();
+  check_size();
   build_pieces();
 }
 
-void Layout::check() const {
+Layout::Layout(Shape shape, DType dtype, MeshRef mesh, ExplicitBoxes boxes)
+    : shape_(shape),
+      dtype_(dtype),
+      mesh_(std::move(mesh)),
+      boxes_(std::make_shared<const ExplicitBoxes>(std::move(boxes))) {
+  check_size();
+}
+
+void Layout::check_placements() const {
   if (static_cast<int>(placements_.size()) != mesh_->axes())
     throw InputError(fmt::format("placements: expected {}, one per mesh axis, found {}",
                                  mesh_->axes(), placements_.size()));
@@ -118,6 +127,9 @@ void Layout::check() const {
       throw InputError(fmt::format("placements: expected a split factor from 1 to {}, found {}",
                                    kMaxRanks, placement.split_factor));
   }
+}
+
+void Layout::check_size() const {
   std::int64_t bytes = size_bytes(dtype_);
   bool empty = false;
   for (std::int64_t extent : shape_) {
@@ -178,30 +190,82 @@ std::int64_t Layout::piece_of(int dim, const MeshCoordinate& coordinate) const {
   return piece;
 }
 
+bool Layout::has_addends() const {
+  for (int axis = 0; is_product() && axis < mesh_->axes(); ++axis)
+    if (placement(axis).is_partial() && mesh_->axis_size(axis) > 1) return true;
+  return false;
+}
+
 Shape Layout::local_shape(std::int32_t position) const {
+  if (!is_product()) return boxes_->cells()[to_index(boxes_->cell_of(position))].local_shape;
   MeshCoordinate coordinate = mesh_->coordinate(position);
   Shape out;
   for (int dim = 0; dim < dims(); ++dim) out.push_back(pieces(dim).size(piece_of(dim, coordinate)));
   return out;
 }
 
+std::int64_t Layout::cell_of(std::int32_t position) const {
+  if (!is_product()) return boxes_->cell_of(position);
+  MeshCoordinate coordinate = mesh_->coordinate(position);
+  std::int64_t cell = 0;
+  for (int dim = 0; dim < dims(); ++dim)
+    cell = cell * pieces(dim).count() + piece_of(dim, coordinate);
+  return cell;
+}
+
+std::int64_t Layout::cell_count() const {
+  if (!is_product()) return static_cast<std::int64_t>(boxes_->cells().size());
+  std::int64_t count = 1;
+  for (int dim = 0; dim < dims(); ++dim) count *= pieces(dim).count();
+  return count;
+}
+
 std::vector<Box> Layout::boxes(std::int32_t position) const {
-  std::array<Runs, kMaxDims> runs_of;
-  for (int dim = 0; dim < dims(); ++dim) {
-    runs_of[to_index(dim)] = runs(dim, position);
-    if (runs_of[to_index(dim)].empty()) return {};
-  }
   std::vector<Box> out;
-  DimVector at(dims());
-  do {
-    Box& box = out.emplace_back();
-    for (int dim = 0; dim < dims(); ++dim) {
-      const Run& run = runs_of[to_index(dim)][to_index(at[dim])];
-      box.lo.push_back(run.global_lo);
-      box.hi.push_back(run.global_hi());
-    }
-  } while (next_index(at, [&](int dim) { return runs_of[to_index(dim)].size(); }));
+  for_each_part(position, [&](const Box& box, const DimVector&) { out.push_back(box); });
   return out;
+}
+
+bool Layout::holds_some(std::int32_t position, const Box& box) const {
+  if (!is_product()) {
+    const std::vector<Part>& parts = boxes_->cells()[to_index(boxes_->cell_of(position))].parts;
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const Part& part) { return !intersect(part.box, box).empty(); });
+  }
+  for (int dim = 0; dim < dims(); ++dim) {
+    Runs list = runs(dim, position);
+    auto run = std::partition_point(list.begin(), list.end(),
+                                    [&](const Run& r) { return r.global_hi() <= box.lo[dim]; });
+    if (run == list.end() || run->global_lo >= box.hi[dim]) return false;
+  }
+  return true;
+}
+
+std::vector<std::int64_t> Layout::cuts(int dim) const {
+  std::vector<std::int64_t> out{0, shape_[dim]};
+  auto add = [&](std::int64_t lo, std::int64_t hi) { out.insert(out.end(), {lo, hi}); };
+  if (is_product())
+    for (int piece = 0; piece < pieces(dim).count(); ++piece)
+      for (const Run& run : pieces(dim).runs(piece)) add(run.global_lo, run.global_hi());
+  else
+    for (const BoxCell& cell : boxes_->cells())
+      for (const Part& part : cell.parts) add(part.box.lo[dim], part.box.hi[dim]);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::string Layout::placements_text() const {
+  return is_product() ? reshard::text(placements_, stacks_) : boxes_->text(*mesh_);
+}
+
+std::string Layout::label() const {
+  constexpr std::size_t kMost = 60;
+  std::string all = placements_text();
+  if (is_product() || all.size() <= kMost) return all;
+  std::size_t boxes = 0;
+  for (const BoxCell& cell : boxes_->cells()) boxes += cell.parts.size();
+  return fmt::format("boxes({} in {} different shards)", boxes, boxes_->cells().size());
 }
 
 std::string Layout::text() const {
@@ -212,7 +276,8 @@ std::string Layout::text() const {
 bool operator==(const Layout& a, const Layout& b) {
   return a.shape_ == b.shape_ && a.dtype_ == b.dtype_ &&
          (a.mesh_ == b.mesh_ || *a.mesh_ == *b.mesh_) && a.placements_ == b.placements_ &&
-         a.stacks_ == b.stacks_;
+         a.stacks_ == b.stacks_ && a.is_product() == b.is_product() &&
+         (a.is_product() || a.boxes_ == b.boxes_ || *a.boxes_ == *b.boxes_);
 }
 
 Shape parse_shape(std::string_view text, std::string_view field) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where every element of a tensor is: shape, dtype, mesh and one placement per axis.
+// Where every element of a tensor is: shape, dtype, mesh, and either one placement per axis or the
+// boxes of every rank (explicit_boxes.h).
 //
-// The axes that shard a tensor dim form its *stack*, outermost first. The first axis cuts the dim's
+// Everybody asks for a rank's parts: boxes of the tensor and where they are in the rank's shard.
+// Placements, and the pieces that they cut dims into, exist only in a *product* layout. The axes
+// that shard a tensor dim form its *stack*, outermost first. The first axis cuts the dim's
 // whole length, each later one cuts the piece left by those before it: Shard by torch.chunk,
 // _StridedShard by cutting it into split_factor pieces, each into axis-size chunks, and joining
 // chunk r of every piece. So the pieces of a dim depend only on the coordinates along its stack;
@@ -10,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -22,6 +26,7 @@
 #include "core/base/dtype.h"
 #include "core/base/ids.h"
 #include "core/layout/box.h"
+#include "core/layout/explicit_boxes.h"
 #include "core/layout/mesh.h"
 
 namespace reshard {
@@ -180,11 +185,35 @@ class Layout {
   Layout(Shape shape, DType dtype, MeshRef mesh, std::vector<Placement> placements,
          ShardStacks stacks);
 
+  // Throws InputError for a size above 2^62 bytes, and as ExplicitBoxes does.
+  Layout(Shape shape, DType dtype, MeshRef mesh, ExplicitBoxes boxes);
+
   const Shape& shape() const { return shape_; }
   int dims() const { return shape_.size(); }
   DType dtype() const { return dtype_; }
   const Mesh& mesh() const { return *mesh_; }
   const MeshRef& mesh_ref() const { return mesh_; }
+
+  // ---- what ranks hold, by mesh position
+
+  Shape local_shape(std::int32_t position) const;
+  // Equal for positions that hold the same parts, of whatever addend: 0 .. cell_count()-1, which is
+  // at most the number of ranks.
+  std::int64_t cell_of(std::int32_t position) const;
+  std::int64_t cell_count() const;
+  // Calls visit(box in global indices, where it begins in the shard) for disjoint boxes that make
+  // up the shard, ascending in it; none if it is empty.
+  template <class Visit>
+  void for_each_part(std::int32_t position, Visit&& visit) const;
+  // The same boxes.
+  std::vector<Box> boxes(std::int32_t position) const;
+  bool holds_some(std::int32_t position, const Box& box) const;
+  // Null for products.
+  const ExplicitBoxes* explicit_boxes() const { return boxes_.get(); }
+
+  // ---- product layouts only
+
+  bool is_product() const { return boxes_ == nullptr; }
   const std::vector<Placement>& placements() const { return placements_; }
   const Placement& placement(int axis) const { return placements_[axis]; }
   // The axes that shard `dim`, outermost first.
@@ -193,31 +222,36 @@ class Layout {
   bool has_strided() const;
   // Whether every dim's stack is in increasing axis order.
   bool has_default_order() const;
+  // Whether ranks hold addends: an axis of several ranks is Partial.
+  bool has_addends() const;
 
   // The pieces of `dim`, numbered row-major in the stack's coordinates, and the one that the rank
   // at a mesh coordinate holds.
   const PieceTable& pieces(int dim) const { return *pieces_[dim]; }
   std::int64_t piece_of(int dim, const MeshCoordinate& coordinate) const;
-
-  // By mesh position.
-  Shape local_shape(std::int32_t position) const;
   Runs runs(int dim, std::int32_t position) const {
     return pieces(dim).runs(piece_of(dim, mesh_->coordinate(position)));
   }
-  // The exact index set as disjoint boxes in global indices, in row-major order of runs; no boxes
-  // if the shard is empty.
-  std::vector<Box> boxes(std::int32_t position) const;
 
+  // ---- of any layout
+
+  // The indices of `dim` at which the boxes of some rank begin or end, ascending, 0 and the length
+  // among them.
+  std::vector<std::int64_t> cuts(int dim) const;
   std::int64_t bytes() const { return element_count(shape_) * size_bytes(dtype_); }
-  // "S(0)R"; with order indices if the order is not the default.
-  std::string placements_text() const { return reshard::text(placements_, stacks_); }
+  // What parse_layout reads: "S(0)R", with order indices if the order is not the default, or
+  // "boxes(0: [0:4,0:8]; 1: [4:8,0:8])".
+  std::string placements_text() const;
+  // The same for people: of many boxes only how many.
+  std::string label() const;
   // "f32[32,8192](S(0)R) on 2x2".
   std::string text() const;
 
   friend bool operator==(const Layout& a, const Layout& b);
 
  private:
-  void check() const;
+  void check_placements() const;
+  void check_size() const;
   void build_pieces();
 
   Shape shape_;
@@ -226,12 +260,41 @@ class Layout {
   IndexVector<int, Placement> placements_;
   ShardStacks stacks_;
   IndexVector<int, std::shared_ptr<const PieceTable>> pieces_;  // per dim; shared between copies
+  std::shared_ptr<const ExplicitBoxes> boxes_;                  // null: a product
 };
+
+template <class Visit>
+void Layout::for_each_part(std::int32_t position, Visit&& visit) const {
+  if (!is_product()) {
+    for (const Part& part : boxes_->cells()[to_index(boxes_->cell_of(position))].parts)
+      visit(part.box, part.local_lo);
+    return;
+  }
+  MeshCoordinate coordinate = mesh_->coordinate(position);
+  std::array<Runs, kMaxDims> runs;
+  for (int d = 0; d < dims(); ++d) {
+    runs[to_index(d)] = pieces(d).runs(piece_of(d, coordinate));
+    if (runs[to_index(d)].empty()) return;
+  }
+  DimVector at(dims());
+  do {
+    Box box;
+    DimVector local_lo;
+    for (int d = 0; d < dims(); ++d) {
+      const Run& run = runs[to_index(d)][to_index(at[d])];
+      box.lo.push_back(run.global_lo);
+      box.hi.push_back(run.global_hi());
+      local_lo.push_back(run.local_lo);
+    }
+    visit(box, local_lo);
+  } while (next_index(at, [&](int d) { return runs[to_index(d)].size(); }));
+}
 
 // Text of the --shape option: "32,8192,4096"; "" is 0-d. Throws InputError naming `field`.
 Shape parse_shape(std::string_view text, std::string_view field = "shape");
 
-// Reads a layout; every InputError names the field at fault.
+// Reads a layout, `placements` in any form that parse_placements, parse_sharding (of other
+// frameworks) and parse_boxes read; every InputError names the field at fault.
 Layout parse_layout(std::string_view shape, std::string_view dtype, MeshRef mesh,
                     std::string_view placements, std::string_view field = "placements");
 

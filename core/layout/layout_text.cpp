@@ -9,7 +9,7 @@
 #include "core/base/errors.h"
 #include "core/layout/layout.h"
 #include "core/layout/mesh.h"
-#include "core/layout/sharding_text.h"
+#include "core/layout/sharding_text/sharding_text.h"
 
 namespace reshard {
 
@@ -61,6 +61,10 @@ std::string_view placements_in(std::string_view text) {
 Layout parse_layout(std::string_view shape_text, std::string_view dtype, MeshRef mesh,
                     std::string_view placements, std::string_view field) {
   Shape shape = parse_shape(shape_text);
+  if (is_boxes_text(placements)) {
+    ExplicitBoxes boxes = parse_boxes(placements, shape, *mesh, field);
+    return Layout(shape, parse_dtype(dtype), std::move(mesh), std::move(boxes));
+  }
   placements = placements_in(placements);
   std::optional<PlacementList> list = parse_sharding(placements, *mesh, shape, field);
   if (!list) list = parse_placements(placements, mesh->axes(), shape.size(), field);

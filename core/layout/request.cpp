@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/layout/box_index.h"
 
 namespace reshard {
 
@@ -81,8 +83,35 @@ Digest fingerprint_of(const Layout& source, const Layout& destination) {
     }
     for (const std::vector<int>& stack : layout->stacks())
       for (int axis : stack) hasher.add(static_cast<std::int64_t>(axis));
+    if (!layout->is_product()) hasher.add(layout->placements_text());
   }
   return hasher.digest();
+}
+
+// The boxes of every cell, once.
+std::vector<Box> cell_boxes(const Layout& layout) {
+  std::set<std::int64_t> seen;
+  std::vector<Box> out;
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
+    if (seen.insert(layout.cell_of(position)).second)
+      for (Box& box : layout.boxes(position)) out.push_back(std::move(box));
+  return out;
+}
+
+// Explicit boxes need not cover the tensor.
+void check_held(const Layout& source, const Layout& destination) {
+  if (source.is_product()) return;
+  std::vector<Box> held = cell_boxes(source);
+  BoxIndex index(held);
+  for (const Box& box : cell_boxes(destination)) {
+    std::vector<Box> missing{box};
+    index.for_each_meeting(box, [&](std::size_t i) { subtract(held[i], missing); });
+    if (!missing.empty())
+      throw InputError(
+          fmt::format("source: expected every element that the destination needs, "
+                      "found none of {}",
+                      text(missing.front())));
+  }
 }
 
 }  // namespace
@@ -96,8 +125,10 @@ Request::Request(Layout source, Layout destination, std::string name)
   std::optional<ReduceOp> from_op = common_op(source_, "source"),
                           to_op = common_op(destination_, "destination");
 
-  bool axes_correspond = source_.mesh().shape() == destination_.mesh().shape();
-  for (int axis = 0; axis < source_.mesh().axes(); ++axis) {
+  check_held(source_, destination_);
+
+  bool axes_correspond = is_product() && source_.mesh().shape() == destination_.mesh().shape();
+  for (int axis = 0; axis < std::ssize(source_.placements()); ++axis) {
     const Placement& from = source_.placement(axis);
     std::int32_t size = source_.mesh().axis_size(axis);
     bool kept = axes_correspond && destination_.placement(axis).is_partial() && from.is_partial();
@@ -109,7 +140,7 @@ Request::Request(Layout source, Layout destination, std::string name)
     fold_.fold_count *= size;
     if (from.op == ReduceOp::Avg) fold_.divisor *= size;
   }
-  for (int axis = 0; axis < destination_.mesh().axes(); ++axis) {
+  for (int axis = 0; axis < std::ssize(destination_.placements()); ++axis) {
     const Placement& to = destination_.placement(axis);
     std::int32_t size = destination_.mesh().axis_size(axis);
     if (!to.is_partial() || size == 1 || (axes_correspond && source_.placement(axis).is_partial()))
@@ -176,10 +207,10 @@ std::int64_t Request::zero_coordinate(std::int32_t position) const {
 
 std::string Request::text() const {
   std::string out = fmt::format("{}[{}] {} on {}", reshard::text(dtype()), reshard::text(shape()),
-                                source_.placements_text(), shape_text(source_.mesh()));
+                                source_.label(), shape_text(source_.mesh()));
   if (!same_mesh() || !source_.mesh().counts_from_zero())
     out += fmt::format(" (ranks {})", ranks_text(source_.mesh().ranks()));
-  out += fmt::format(" -> {}", destination_.placements_text());
+  out += fmt::format(" -> {}", destination_.label());
   if (!same_mesh())
     out += fmt::format(" on {} (ranks {})", shape_text(destination_.mesh()),
                        ranks_text(destination_.mesh().ranks()));
@@ -188,17 +219,13 @@ std::string Request::text() const {
 
 std::vector<std::int32_t> first_replicas(const Request& request) {
   const Layout& layout = request.source();
-  const Mesh& mesh = layout.mesh();
-  // A shard is identified by its piece of every dim and its addend. No axis counts in two of these,
-  // so their product is at most the number of ranks.
-  IndexVector<std::int64_t, std::int32_t> first(to_index(mesh.size()), -1), out;
+  // No axis counts both for the cell and for the addend, so there are at most as many of these as
+  // ranks.
+  IndexVector<std::int64_t, std::int32_t> first(to_index(layout.mesh().size()), -1), out;
   out.reserve(first.size());
-  for (std::int32_t position = 0; position < mesh.size(); ++position) {
-    MeshCoordinate coordinate = mesh.coordinate(position);
-    std::int64_t name = request.addend_of(position);
-    for (int dim = 0; dim < layout.dims(); ++dim)
-      name = name * layout.pieces(dim).count() + layout.piece_of(dim, coordinate);
-    std::int32_t& holder = first[name];
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
+    std::int32_t& holder =
+        first[request.addend_of(position) * layout.cell_count() + layout.cell_of(position)];
     if (holder < 0) holder = position;
     out.push_back(holder);
   }

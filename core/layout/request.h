@@ -58,8 +58,8 @@ struct FoldMeaning {
 
 class Request {
  public:
-  // Throws InputError, saying what and why, if shapes or dtypes differ or a transition is
-  // forbidden: S->P except S(d)->P(sum), P(a)->P(b), R->P of product or a bitwise op, R->P(sum) of
+  // Throws InputError, saying what and why, if shapes or dtypes differ, the source lacks elements
+  // that the destination needs, or a transition is forbidden: S->P except S(d)->P(sum), P(a)->P(b), R->P of product or a bitwise op, R->P(sum) of
   // integers or of a folded product, mixed ops other than sum with avg on one side, an op that the
   // dtype does not have. On an axis of size 1 all placements mean the same, and every transition is
   // allowed.
@@ -75,6 +75,8 @@ class Request {
   }
   const Shape& shape() const { return source_.shape(); }
   DType dtype() const { return source_.dtype(); }
+  // Both layouts have placements.
+  bool is_product() const { return source_.is_product() && destination_.is_product(); }
   bool same_mesh() const { return source_.mesh() == destination_.mesh(); }
   const FoldMeaning& fold() const { return fold_; }
 

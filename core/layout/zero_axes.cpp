@@ -21,6 +21,7 @@ ZeroAxes::Dim ZeroAxes::one_share(std::int64_t length) {
 
 ZeroAxes::Dim ZeroAxes::shares_of(const Layout& source, int dim,
                                   const std::vector<int>& zero_axes) {
+  if (zero_axes.empty()) return one_share(source.shape()[dim]);
   auto is_zero = [&](int axis) {
     return std::binary_search(zero_axes.begin(), zero_axes.end(), axis);
   };

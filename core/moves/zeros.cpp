@@ -22,11 +22,11 @@ Box with_leading(const Box& box, int dims) {
 // Of the rank at a position of the destination's mesh.
 std::vector<Box> zeros_at(const TensorKind& kind, std::int32_t position, int plan_dims) {
   const Layout& layout = kind.request().destination();
+  const ZeroAxes& zero_axes = kind.product()->zero_axes;
   MeshCoordinate coordinate = layout.mesh().coordinate(position);
   LinkedRuns values(kind.dims());
   for (int d = 0; d < kind.dims(); ++d)
-    each_shared(kind.zero_axes.runs(d, kind.zero_axes.share_of(d, coordinate)),
-                layout.runs(d, position),
+    each_shared(zero_axes.runs(d, zero_axes.share_of(d, coordinate)), layout.runs(d, position),
                 [&](std::int64_t share_lo, std::int64_t own_lo, std::int64_t size) {
                   values.add(d, share_lo, own_lo, size);
                 });
@@ -41,7 +41,7 @@ std::vector<Box> zeros_at(const TensorKind& kind, std::int32_t position, int pla
 FillStep zeros_of(const Demand& demand) {
   FillStep out;
   for (const TensorKind& kind : demand.kinds()) {
-    if (kind.zero_axes.none()) continue;
+    if (kind.product() == nullptr || kind.product()->zero_axes.none()) continue;
     for (std::size_t position = 0; position < kind.destination_slot.size(); ++position) {
       std::vector<Box> zeros = zeros_at(kind, static_cast<std::int32_t>(position), demand.dims());
       for (TensorId tensor : kind.tensors)

@@ -143,7 +143,7 @@ struct Operator {
   bool writes_out = false;    // the last tensors are the outputs
   bool each = false;          // for lists: the rule applies to each position
   bool is_view = false;       // view_rule.h
-  bool is_stack = false;      // stack_rule.h
+  bool is_stack = false;      // decide_stack in rules.h
 };
 
 // Finds an operator by ATen's name, with or without "aten." and the overload: "add.Tensor", or

@@ -19,12 +19,8 @@ class OwnData {
     for (const TensorKind& kind : demand_.kinds())
       Items(kind).for_each([&](const Item& item) {
         if (item.addends->size() > 1) return;
-        for (Slot slot : item.needing) {
-          const auto& standing = kind.standing(slot);
-          if (standing && standing->base == item.source_base &&
-              standing->addend == item.addends->front())
-            keep(kind, item, slot);
-        }
+        for (Slot slot : item.needing)
+          if (held_addend(kind, item, slot)) keep(kind, item, slot);
       });
   }
 
@@ -35,8 +31,10 @@ class OwnData {
  private:
   void keep(const TensorKind& kind, const Item& item, Slot slot) {
     std::int64_t divisor = kind.request().fold().divisor;
-    auto keep_box = [&](const DimVector& source_lo, const DimVector& destination_lo,
+    auto keep_box = [&](const DimVector& item_source_lo, const DimVector& item_destination_lo,
                         const DimVector&, const DimVector& extents) {
+      DimVector source_lo = in_source(item, slot, item_source_lo),
+                destination_lo = in_destination(item, slot, item_destination_lo);
       for (TensorId tensor : kind.tensors) {
         BufferId source = source_of(tensor), destination = destination_of(tensor);
         if (divisor == 1) {

@@ -36,10 +36,10 @@ std::string why(const StageKey& key) {
   return "R -> P(sum) divides what was received";
 }
 
-// A part of one tensor's item that goes along: its boxes in local coordinates, and in coordinates
-// that count from its corner.
+// A part of one tensor's item that goes along: its boxes as for_each_fragment gives them.
 struct ChunkPart {
   TensorId tensor;
+  const Item* item;
   DimVector extents;
   int across;  // the dim along which the item is divided among trees
   struct Piece {
@@ -112,12 +112,14 @@ class ChunkSender {
     return out;
   }
 
-  // Where a piece of the part at index `i` is.
-  std::pair<BufferId, DimVector> at(const Held& held, const ChunkPart& part, std::size_t i,
-                                    const ChunkPart::Piece& piece) const {
-    if (held.where == Held::Where::Source) return {source_of(part.tensor), piece.source_lo};
+  // Where a rank has a piece of the part at index `i`.
+  std::pair<BufferId, DimVector> at(Slot slot, const Held& held, const ChunkPart& part,
+                                    std::size_t i, const ChunkPart::Piece& piece) const {
+    if (held.where == Held::Where::Source)
+      return {source_of(part.tensor), in_source(*part.item, in_plan(slot), piece.source_lo)};
     if (held.where == Held::Where::Destination)
-      return {destination_of(part.tensor), piece.destination_lo};
+      return {destination_of(part.tensor),
+              in_destination(*part.item, in_plan(slot), piece.destination_lo)};
     const StagingBuffers::StagedBox& box = boxes_[held.first_box + i];
     DimVector lo = piece.packed_lo;
     for (int d = 0; d < lo.size(); ++d) lo[d] += box.lo[d];
@@ -129,8 +131,8 @@ class ChunkSender {
     MessageSorter& messages = steps_.messages(got.stage, slice_chunk.chunk);
     for (std::size_t i = 0; i < slice_chunk.parts.size(); ++i)
       for (const ChunkPart& part = slice_chunk.parts[i]; const auto& piece : part.pieces) {
-        auto [source, source_lo] = at(sent, part, i, piece);
-        auto [destination, destination_lo] = at(got, part, i, piece);
+        auto [source, source_lo] = at(from, sent, part, i, piece);
+        auto [destination, destination_lo] = at(to, got, part, i, piece);
         messages.add(in_plan(from), in_plan(to),
                      {source, destination, source_lo, destination_lo, piece.extents});
       }
@@ -203,12 +205,12 @@ class ChunkSender {
                                    slice_chunk.commodity.divisor);
     for (std::size_t i = 0; i < slice_chunk.parts.size(); ++i)
       for (const ChunkPart& part = slice_chunk.parts[i]; const auto& piece : part.pieces) {
-        auto [destination, lo] = at(result, part, i, piece);
+        auto [destination, lo] = at(slot, result, part, i, piece);
         step.parts.push_back({in_plan(slot), destination, lo, piece.extents,
                               static_cast<std::uint32_t>(step.operands.size()),
                               static_cast<std::uint32_t>(operands.size())});
         for (const Held& operand : operands) {
-          auto [buffer, operand_lo] = at(operand, part, i, piece);
+          auto [buffer, operand_lo] = at(slot, operand, part, i, piece);
           step.operands.push_back({buffer, operand_lo});
         }
       }
@@ -289,7 +291,7 @@ class TreeEmitter {
   }
 
   ChunkPart chunk_part(const StringPart& part) const {
-    ChunkPart out{part.of.tensor, part.box.extents(), part.across, {}};
+    ChunkPart out{part.of.tensor, &commodities_.item(part.of), part.box.extents(), part.across, {}};
     for_each_fragment(commodities_.kind(part.of), commodities_.item(part.of), part.box,
                       [&](const DimVector& source_lo, const DimVector& destination_lo,
                           const DimVector& packed_lo, const DimVector& extents) {

@@ -83,10 +83,66 @@ class ShardRows {
   std::array<std::int64_t, kMaxDims> strides_{};
 };
 
+// The rows of a shard that consists of boxes: cut along every dim wherever a box begins or ends.
+class BoxRows {
+ public:
+  BoxRows(const Layout& layout, std::int32_t position, const VisitRow& row) : row_(row) {
+    std::int64_t stride = 1;
+    for (int d = layout.dims() - 1; d >= 0; --d) {
+      strides_[to_index(d)] = stride;
+      stride *= layout.shape()[d];
+    }
+    layout.for_each_part(position, [&](const Box& box, const DimVector& local_lo) {
+      parts_.push_back({box, local_lo});
+    });
+    std::vector<const Part*> all;
+    for (const Part& part : parts_) all.push_back(&part);
+    walk(0, DimVector(layout.dims(), 0), all);
+  }
+
+ private:
+  // The parts that contain the local index `at` in the dims before `dim`.
+  void walk(int dim, DimVector at, const std::vector<const Part*>& parts) {
+    auto lo = [&](const Part* part) { return part->local_lo[dim]; };
+    auto hi = [&](const Part* part) { return lo(part) + part->box.extent(dim); };
+    if (dim + 1 == at.size()) {
+      std::vector<const Part*> order = parts;
+      std::sort(order.begin(), order.end(),
+                [&](const Part* a, const Part* b) { return lo(a) < lo(b); });
+      for (const Part* part : order) {
+        at[dim] = lo(part);
+        std::int64_t first = 0;
+        for (int d = 0; d < at.size(); ++d)
+          first += (part->box.lo[d] + at[d] - part->local_lo[d]) * strides_[to_index(d)];
+        row_(first, part->box.extent(dim), true);
+      }
+      return;
+    }
+    std::vector<std::int64_t> cuts;
+    for (const Part* part : parts) cuts.insert(cuts.end(), {lo(part), hi(part)});
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+      std::vector<const Part*> inside;
+      for (const Part* part : parts)
+        if (lo(part) <= cuts[k] && cuts[k + 1] <= hi(part)) inside.push_back(part);
+      for (at[dim] = cuts[k]; at[dim] < cuts[k + 1]; ++at[dim]) walk(dim + 1, at, inside);
+    }
+  }
+
+  const VisitRow& row_;
+  std::array<std::int64_t, kMaxDims> strides_{};
+  std::vector<Part> parts_;
+};
+
 }  // namespace
 
 void for_each_row(const Layout& layout, std::int32_t position, const ZeroAxes* zero_axes,
                   const VisitRow& row) {
+  if (!layout.is_product()) {
+    BoxRows(layout, position, row);
+    return;
+  }
   ShardRows(layout, position, zero_axes, row).walk();
 }
 

@@ -2,6 +2,7 @@
 #include "core/plan/plan.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/base/errors.h"
 
@@ -67,8 +68,15 @@ Plan::Plan(std::vector<Request> requests, std::string planner_in)
     : tensors(std::move(requests)), planner(std::move(planner_in)), ranks(ranks_of(tensors)) {
   int dims = 1;
   for (const Request& request : tensors) dims = std::max(dims, request.shape().size());
+  std::map<Digest, TensorId> known;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     TensorId tensor{static_cast<std::int32_t>(t)};
+    auto [like, is_new] = known.try_emplace(tensors[t].fingerprint(), tensor);
+    if (!is_new) {
+      for (BufferId id : {source_of(like->second), destination_of(like->second)})
+        buffers.push_back(buffer(id).of(tensor));
+      continue;
+    }
     for (BufferRole role : {BufferRole::Source, BufferRole::Destination}) {
       Buffer& buffer = buffers.emplace_back(role, tensor, dims, ranks.size());
       bool source = role == BufferRole::Source;

@@ -39,6 +39,7 @@
 #include "core/base/ids.h"
 #include "core/layout/request.h"
 #include "core/layout/stages.h"
+#include "core/plan/buffer.h"
 
 namespace reshard {
 
@@ -48,41 +49,6 @@ inline constexpr BufferId kDestinationBuffer{1};
 
 // As many as have room on an H100 at once: 32 thread blocks each on 132 multiprocessors.
 inline constexpr std::int32_t kMaxStreams = 4;
-
-enum class BufferRole : std::uint8_t { Source, Destination, Temporary };
-
-// A buffer's local shape per slot, in one flat array.
-class Buffer {
- public:
-  // At first no rank has it.
-  Buffer(BufferRole role, TensorId tensor, int dims, std::size_t slots)
-      : role_(role), tensor_(tensor), dims_(dims), extents_(slots * to_index(dims), -1) {}
-
-  BufferRole role() const { return role_; }
-  TensorId tensor() const { return tensor_; }
-  int dims() const { return dims_; }
-  bool exists(Slot slot) const { return extents_[at(slot)] >= 0; }
-  Shape shape(Slot slot) const {
-    Shape out;
-    for (int d = 0; d < dims_; ++d) out.push_back(extents_[at(slot) + to_index(d)]);
-    return out;
-  }
-  std::int64_t extent(Slot slot, int d) const { return extents_[at(slot) + to_index(d)]; }
-  void set_shape(Slot slot, const Shape& shape) {
-    for (int d = 0; d < dims_; ++d) extents_[at(slot) + to_index(d)] = shape[d];
-  }
-  // 0 if the slot does not have the buffer.
-  std::int64_t elements(Slot slot) const { return exists(slot) ? element_count(shape(slot)) : 0; }
-  friend bool operator==(const Buffer&, const Buffer&) = default;
-
- private:
-  std::size_t at(Slot slot) const { return to_index(slot) * to_index(dims_); }
-
-  BufferRole role_;
-  TensorId tensor_;
-  int dims_;
-  std::vector<std::int64_t> extents_;
-};
 
 // Copies the box of `source` at source_lo to the box of `destination` at destination_lo. Extents >
 // 0.

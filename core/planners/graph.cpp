@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/planners/collectives/emit.h"
 #include "core/planners/each_tensor.h"
-#include "core/planners/emit.h"
 #include "core/torch/merge.h"
 #include "core/torch/placement_state.h"
 #include "core/torch/redistribution.h"

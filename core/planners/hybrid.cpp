@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/planners/collectives/one_collective.h"
 #include "core/planners/each_tensor.h"
-#include "core/planners/one_collective.h"
 
 namespace reshard {
 namespace {

@@ -12,13 +12,13 @@
 // For S -> P(sum) a rank gets its share of the source and fills the rest with zeros. Partial
 // sources are folded by an owner of every element: p2p_fold.cpp.
 //
-// The work is linear in the output: per dim a table of which source pieces overlap which
-// destination piece, and per destination rank the product of its rows.
+// The work is linear in the output (for_each_needed).
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <tuple>
 
+#include "core/demand/items.h"
 #include "core/moves/zeros.h"
 #include "core/planners/p2p_fold.h"
 #include "core/planners/planner.h"
@@ -68,7 +68,7 @@ class P2pPlanner {
     auto key = [&](std::size_t kind) {
       const Layout& source = kinds[kind].request().source();
       std::int64_t shard = element_count(source.local_shape(0)) * kinds[kind].element_bytes();
-      return std::tuple(kinds[kind].source_cells.replica_offsets().size(), -shard, kind);
+      return std::tuple(kinds[kind].fewest_holders(), -shard, kind);
     };
     std::sort(out.begin(), out.end(),
               [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
@@ -93,40 +93,18 @@ class P2pPlanner {
   }
 
   void serve(std::int32_t position, Pass pass) {
-    const Layout& layout = kind_->request().destination();
-    MeshCoordinate coordinate = layout.mesh().coordinate(position);
     Slot slot = kind_->destination_slot[to_index(position)];
     std::int64_t addend = kind_->request().addends_wanted(position)[0];
-    std::array<std::span<const PieceOverlap>, kMaxDims> rows;
-    std::array<std::size_t, kMaxDims> sizes{};
-    auto dims = to_index(kind_->dims());
-    for (std::size_t d = 0; d < dims; ++d) {
-      std::int64_t piece =
-          layout.dims() == 0 ? 0 : layout.piece_of(static_cast<int>(d), coordinate);
-      rows[d] =
-          kind_->overlaps[d].of(piece, kind_->zero_axes.share_of(static_cast<int>(d), coordinate));
-      sizes[d] = rows[d].size();
-    }
-    std::int32_t addend_offset = kind_->source_cells.addend_offsets()[to_index(addend)];
-    const std::optional<TensorKind::Standing>& own = kind_->standing(slot);
-    for_each_combination(
-        std::span<const std::size_t>(sizes.data(), dims), [&](std::span<const std::size_t> at) {
-          std::array<PieceOverlap, kMaxDims> cell;
-          std::int32_t base = 0;
-          std::int64_t bytes = kind_->element_bytes();
-          for (std::size_t d = 0; d < dims; ++d) {
-            cell[d] = rows[d][at[d]];
-            base += kind_->source_cells.base(static_cast<int>(d), cell[d].source_piece);
-            bytes *= cell[d].size;
-          }
-          std::optional<Slot> sender;
-          if (own && own->base == base && own->addend == addend) {
-            if (pass == Pass::Near || pass == Pass::All) sender = slot;
-          } else {
-            sender = sender_of({kind_number_, base + addend_offset}, bytes, slot, pass);
-          }
-          if (sender) move_cell(*sender, slot, std::span<const PieceOverlap>(cell.data(), dims));
-        });
+    for_each_needed(*kind_, position, [&](const NeededPart& part) {
+      std::optional<Slot> sender;
+      if (holds(*kind_, part, slot, addend)) {
+        if (pass == Pass::Near || pass == Pass::All) sender = slot;
+      } else {
+        sender = sender_of({kind_number_, kind_->holder_set(part.source, addend)},
+                           part.elements * kind_->element_bytes(), slot, pass);
+      }
+      if (sender) move_part(*sender, slot, part);
+    });
   }
 
   // Nothing if another pass serves it.
@@ -149,22 +127,12 @@ class P2pPlanner {
     return out;
   }
 
-  void move_cell(Slot sender, Slot receiver, std::span<const PieceOverlap> cell) {
-    std::array<std::size_t, kMaxDims> counts{};
-    for (std::size_t d = 0; d < cell.size(); ++d) counts[d] = cell[d].fragment_count;
-    int leading = plan_.dims() - static_cast<int>(cell.size());
-    for_each_combination(
-        std::span<const std::size_t>(counts.data(), cell.size()),
-        [&](std::span<const std::size_t> at) {
-          Move move{source_of(tensor_), destination_of(tensor_), DimVector(leading, 0),
-                    DimVector(leading, 0), DimVector(leading, 1)};
-          for (std::size_t d = 0; d < cell.size(); ++d) {
-            const Fragment& fragment = kind_->overlaps[d].fragments(cell[d])[at[d]];
-            move.source_lo.push_back(fragment.source_lo);
-            move.destination_lo.push_back(fragment.destination_lo);
-            move.extents.push_back(fragment.size);
-          }
-          add(sender, receiver, move);
+  void move_part(Slot sender, Slot receiver, const NeededPart& part) {
+    BufferId source = source_of(tensor_), destination = destination_of(tensor_);
+    for_each_fragment(
+        *kind_, part, sender, receiver, plan_.dims(),
+        [&](const DimVector& source_lo, const DimVector& destination_lo, const DimVector& extents) {
+          add(sender, receiver, {source, destination, source_lo, destination_lo, extents});
         });
   }
 

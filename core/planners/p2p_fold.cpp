@@ -40,23 +40,16 @@ void FoldPlanner::plan_tensor(std::size_t kind, TensorId tensor) {
   });
 }
 
-// The addend of the item that `slot` holds, if any.
-std::optional<std::int64_t> FoldPlanner::held_addend(const Item& item, Slot slot) const {
-  const std::optional<TensorKind::Standing>& standing = kind_->standing(slot);
-  if (!standing || standing->base != item.source_base) return std::nullopt;
-  bool wanted = std::binary_search(item.addends->begin(), item.addends->end(), standing->addend);
-  return wanted ? std::optional(standing->addend) : std::nullopt;
-}
-
 std::vector<Slot> FoldPlanner::owners_of(const Item& item) const {
   std::vector<Slot> owners;
   for (Slot slot : item.needing)
-    if (held_addend(item, slot)) owners.push_back(slot);
+    if (held_addend(*kind_, item, slot)) owners.push_back(slot);
   if (owners.empty() && item.needing.size() <= item.addends->size()) {
-    for (std::int64_t addend : *item.addends)
-      for (std::int32_t replica : kind_->source_cells.replica_offsets())
-        owners.push_back(
-            kind_->source_slot[to_index(item.source_base + addend_offset(addend) + replica)]);
+    for (std::int64_t addend : *item.addends) {
+      HolderSet set = kind_->holder_set(item.source, addend);
+      for (std::size_t i = 0; i < kind_->holder_count(set); ++i)
+        owners.push_back(kind_->source_slot[to_index(kind_->holder(set, i))]);
+    }
   }
   if (owners.empty()) owners = item.needing;
   auto load = [&](Slot slot) {
@@ -94,7 +87,7 @@ BufferId FoldPlanner::add_temporary(Slot slot, const Shape& shape) {
 // Plans that `owner` folds `box`: addends to it, the fold, results from it. Arriving addends are
 // stacked along dim 0 of one temporary.
 void FoldPlanner::own(const Item& item, const Box& box, Slot owner) {
-  std::optional<std::int64_t> held = held_addend(item, owner);
+  std::optional<std::int64_t> held = held_addend(*kind_, item, owner);
   std::vector<std::int64_t> arriving;
   for (std::int64_t addend : *item.addends)
     if (addend != held) arriving.push_back(addend);
@@ -110,29 +103,34 @@ void FoldPlanner::own(const Item& item, const Box& box, Slot owner) {
 
   std::vector<Slot> from;
   for (std::int64_t addend : arriving)
-    from.push_back(senders_.pick({kind_number_, item.source_base + addend_offset(addend)}, bytes));
+    from.push_back(senders_.pick({kind_number_, kind_->holder_set(item.source, addend)}, bytes));
   for_each_fragment(
       *kind_, item, box,
       [&](const DimVector& source_lo, const DimVector& destination_lo, const DimVector& packed_lo,
           const DimVector& extents) {
-        const DimVector& result_lo = owner_needs ? destination_lo : packed_lo;
+        DimVector result_lo = owner_needs ? in_destination(item, owner, destination_lo) : packed_lo;
         Fold& fold = (*tensor_folds_)[to_index(owner)].emplace_back(
             ReduceStep::SlotFold{owner, result, result_lo, extents, 0, 0},
             std::vector<ReduceStep::Operand>{});
         std::size_t next = 0;
         for (std::int64_t addend : *item.addends) {
           if (addend == held) {
-            fold.second.push_back({source_of(tensor_), source_lo});
+            fold.second.push_back({source_of(tensor_), in_source(item, owner, source_lo)});
             continue;
           }
           DimVector lo = packed_lo;
           lo[0] += static_cast<std::int64_t>(next) * block;
-          addends_.add(from[next++], owner, {source_of(tensor_), landing, source_lo, lo, extents});
+          Slot sender = from[next++];
+          addends_.add(
+              sender, owner,
+              {source_of(tensor_), landing, in_source(item, sender, source_lo), lo, extents});
           fold.second.push_back({landing, lo});
         }
         for (Slot slot : item.needing)
           if (slot != owner)
-            results_.add(owner, slot, {result, destination, result_lo, destination_lo, extents});
+            results_.add(owner, slot,
+                         {result, destination, result_lo,
+                          in_destination(item, slot, destination_lo), extents});
       });
 }
 

@@ -30,11 +30,7 @@ class FoldPlanner {
  private:
   using Fold = std::pair<ReduceStep::SlotFold, std::vector<ReduceStep::Operand>>;
 
-  std::optional<std::int64_t> held_addend(const Item& item, Slot slot) const;
   std::vector<Slot> owners_of(const Item& item) const;
-  std::int32_t addend_offset(std::int64_t addend) const {
-    return kind_->source_cells.addend_offsets()[to_index(addend)];
-  }
   void divide(const Item& item, const Box& box, std::span<const Slot> owners);
   void own(const Item& item, const Box& box, Slot owner);
   BufferId add_temporary(Slot slot, const Shape& shape);

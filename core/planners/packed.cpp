@@ -55,17 +55,7 @@ constexpr Aim kOtherDepths[] = {{200, 1, 3}, {1000}, {50}},
 // The number of items of all kinds, capped at kMaxItems + 1.
 std::int64_t item_count(const Demand& demand) {
   std::int64_t all = 0;
-  for (const TensorKind& kind : demand.kinds()) {
-    std::int64_t count = 1;
-    for (const DimOverlap& overlap : kind.overlaps) {
-      std::int64_t here = 0;
-      for (std::int64_t piece = 0; piece < overlap.destination_pieces(); ++piece)
-        here += static_cast<std::int64_t>(overlap.of(piece, 0).size());
-      if (here * count > kMaxItems) return kMaxItems + 1;
-      count *= here;
-    }
-    all += count;
-  }
+  for (const TensorKind& kind : demand.kinds()) all += kind.item_count(kMaxItems);
   return std::min(all, kMaxItems + 1);
 }
 

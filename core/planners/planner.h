@@ -95,8 +95,9 @@ struct PlannerRow {
   std::string_view name;
   std::string_view purpose;  // one line for --help and `doctor`
   Plan (*make)(const Demand& demand, const PlannerInput& input);
-  bool weighs_others = false;  // takes a plan of another planner, by plan_time
-  bool each_tensor = false;    // plans each tensor of a job by itself
+  bool weighs_others = false;     // takes a plan of another planner, by plan_time
+  bool each_tensor = false;       // plans each tensor of a job by itself
+  bool needs_placements = false;  // made_by refuses requests with other layouts
 };
 
 // Every planner, in the order in which they are listed; one that weighs others comes after those.

@@ -12,11 +12,12 @@ namespace {
 
 constexpr PlannerRow kPlanners[] = {
     {"rule", "PyTorch's greedy planner, step for step: what DTensor does today", plan_rule, false,
-     true},
+     true, true},
     {"graph", "PyTorch's min-cost planner: least cost by its model, consecutive steps joined",
-     plan_graph, false, true},
+     plan_graph, false, true, true},
     {"p2p", "direct exchange of box intersections: fewest bytes, between any two meshes", plan_p2p},
-    {"hybrid", "one collective where that is enough, otherwise p2p", plan_hybrid, false, true},
+    {"hybrid", "one collective where that is enough, otherwise p2p", plan_hybrid, false, true,
+     true},
     {"packed",
      "trees over all links, with relays, multicast and folds along the way, in chunks: near the "
      "bound",
@@ -26,6 +27,14 @@ constexpr PlannerRow kPlanners[] = {
      "limit",
      plan_auto, true},
 };
+
+void require_placements(const Demand& demand) {
+  for (const TensorKind& kind : demand.kinds())
+    if (!kind.request().is_product())
+      throw InputError(fmt::format(
+          "expected placements on both sides, found {} (p2p and packed plan all layouts)",
+          kind.request().text()));
+}
 
 }  // namespace
 
@@ -62,6 +71,7 @@ Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput
   PlannerInput to = input;
   if (to.found == nullptr) to.found = &own;
   try {
+    if (planner.needs_placements) require_placements(demand);
     Plan plan = planner.make(demand, to);
     finish(plan, input, *to.found);
     return plan;

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/planners/collectives/emit.h"
 #include "core/planners/each_tensor.h"
-#include "core/planners/emit.h"
 #include "core/torch/placement_state.h"
 #include "core/torch/redistribution.h"
 
@@ -17,8 +17,7 @@ std::string reason(const TorchStep& step, const Request& request) {
   std::string out = fmt::format("axis {}: {} -> {}", step.axis, text(step.from), text(step.to));
   const Placement& wanted = request.destination().placement(step.axis);
   if (!step.to.is_replicate() || wanted.is_replicate()) return out + ", as in the destination";
-  if (wanted.kind == Placement::Kind::StridedShard ||
-      step.from.kind == Placement::Kind::StridedShard)
+  if (wanted.is_strided() || step.from.is_strided())
     return out +
            fmt::format(", because PyTorch changes strided shards only through R ({} comes later)",
                        text(wanted));

@@ -9,7 +9,11 @@
 namespace reshard {
 namespace {
 
-bool has_replicas(const TensorKind& kind) { return kind.source_cells.replica_offsets().size() > 1; }
+bool has_replicas(const TensorKind& kind) {
+  for (std::size_t set = 0; set < kind.holder_sets(); ++set)
+    if (kind.holder_count(static_cast<HolderSet>(set)) > 1) return true;
+  return false;
+}
 
 }  // namespace
 
@@ -18,7 +22,7 @@ Senders::Senders(const Demand& demand, const Topology* topology)
   std::vector<bool> replicated(demand.ranks().size(), false);
   bool any = false;
   for (const TensorKind& kind : demand.kinds()) {
-    kinds_.push_back({&kind, std::vector<Replicas>(kind.source_slot.size())});
+    kinds_.push_back({&kind, std::vector<Replicas>(kind.holder_sets())});
     if (!has_replicas(kind)) continue;
     any = true;
     for (Slot slot : kind.source_slot) replicated[to_index(slot)] = true;
@@ -53,14 +57,15 @@ Slot Senders::take(const KindReplicas& of, Heap& heap, std::int64_t bytes) {
 
 Slot Senders::pick(Set set, std::int64_t bytes) {
   KindReplicas& of = kinds_[set.kind];
-  if (of.offsets().size() == 1) {
-    Slot slot = of.slot(set.base);
+  std::size_t count = of.kind->holder_count(set.number);
+  if (count == 1) {
+    Slot slot = of.slot(of.kind->holder(set.number, 0));
     sent_[to_index(slot)] += bytes;
     return slot;
   }
-  Heap& all = of.sets[to_index(set.base)].all;
+  Heap& all = of.sets[to_index(set.number)].all;
   if (all.empty()) {
-    for (std::int32_t offset : of.offsets()) all.emplace_back(0, set.base + offset);
+    for (std::size_t i = 0; i < count; ++i) all.emplace_back(0, of.kind->holder(set.number, i));
     std::sort(all.begin(), all.end());  // a sorted list is a heap
   }
   return take(of, all, bytes);
@@ -69,25 +74,29 @@ Slot Senders::pick(Set set, std::int64_t bytes) {
 // Every set's bytes are shared evenly by its replicas.
 void Senders::compute_shares() {
   shares_.assign(sent_.size(), 0);
-  for (const KindReplicas& of : kinds_) {
-    auto replicas = std::ssize(of.offsets());
-    for (std::size_t base = 0; base < of.sets.size(); ++base)
-      if (std::int64_t expected = of.sets[base].expected; expected > 0)
-        for (std::int32_t offset : of.offsets())
-          shares_[to_index(of.slot(static_cast<std::int32_t>(base) + offset))] +=
-              ceil_div(expected, replicas);
-  }
+  for (const KindReplicas& of : kinds_)
+    for (std::size_t number = 0; number < of.sets.size(); ++number) {
+      std::int64_t expected = of.sets[number].expected;
+      if (expected == 0) continue;
+      auto set = static_cast<HolderSet>(number);
+      std::size_t replicas = of.kind->holder_count(set);
+      for (std::size_t i = 0; i < replicas; ++i)
+        shares_[to_index(of.slot(of.kind->holder(set, i)))] +=
+            ceil_div(expected, static_cast<std::int64_t>(replicas));
+    }
 }
 
 std::optional<Slot> Senders::pick_near(Set set, std::int64_t bytes, Rank receiver) {
   KindReplicas& of = kinds_[set.kind];
   if (shares_.empty()) compute_shares();
-  Replicas& replicas = of.sets[to_index(set.base)];
+  Replicas& replicas = of.sets[to_index(set.number)];
   auto before = [](const auto& entry, std::int32_t node) { return entry.first < node; };
   if (replicas.by_node.empty()) {
     std::vector<std::pair<std::int32_t, std::int32_t>> holders;  // node, position
-    for (std::int32_t offset : of.offsets())
-      holders.emplace_back(node_of_[to_index(of.slot(set.base + offset))], set.base + offset);
+    for (std::size_t i = 0; i < of.kind->holder_count(set.number); ++i) {
+      std::int32_t position = of.kind->holder(set.number, i);
+      holders.emplace_back(node_of_[to_index(of.slot(position))], position);
+    }
     std::sort(holders.begin(), holders.end());
     for (auto [node, position] : holders) {
       if (replicas.by_node.empty() || replicas.by_node.back().first != node)

@@ -20,10 +20,9 @@ class Senders {
   // `topology` can be null: then all are equally near. The demand must outlive this.
   Senders(const Demand& demand, const Topology* topology);
 
-  // The replicas of a piece of a kind: those at source positions `base` + a replica offset.
   struct Set {
     std::size_t kind;  // index in Demand::kinds()
-    std::int32_t base;
+    HolderSet number;
   };
   // Picks the replica that has sent least (ties: the lower position), and counts `bytes` as sent by
   // it.
@@ -33,7 +32,7 @@ class Senders {
   bool differ() const { return !node_of_.empty(); }
   // Announces bytes that pick() or pick_near() will be asked for: all of them before the first.
   void expect(Set set, std::int64_t bytes) {
-    kinds_[set.kind].sets[to_index(set.base)].expected += bytes;
+    kinds_[set.kind].sets[to_index(set.number)].expected += bytes;
   }
   // The same among the replicas on the receiver's node; nothing if they have sent their share.
   std::optional<Slot> pick_near(Set set, std::int64_t bytes, Rank receiver);
@@ -47,10 +46,7 @@ class Senders {
   };
   struct KindReplicas {
     const TensorKind* kind;
-    std::vector<Replicas> sets;  // by base
-    const std::vector<std::int32_t>& offsets() const {
-      return kind->source_cells.replica_offsets();
-    }
+    std::vector<Replicas> sets;  // by HolderSet
     Slot slot(std::int32_t position) const { return kind->source_slot[to_index(position)]; }
   };
   Slot take(const KindReplicas& of, Heap& heap, std::int64_t bytes);

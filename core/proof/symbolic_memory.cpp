@@ -17,29 +17,21 @@ namespace {
 
 [[noreturn]] void refute_end(std::string what) { throw Refuted{{std::nullopt, std::move(what)}}; }
 
-// The index set of one rank under a layout, as pairs of (local box, shift) in the plan's dims. Dims
-// that the layout lacks come first.
+// The parts of one rank under a layout, as pairs of (local box, shift) in the plan's dims. Dims that
+// the layout lacks come first.
 template <class Visit>
-void for_each_run_box(const Layout& layout, std::int32_t position, int dims, Visit&& visit) {
+void for_each_local_box(const Layout& layout, std::int32_t position, int dims, Visit&& visit) {
   int leading = dims - layout.dims();
-  MeshCoordinate coordinate = layout.mesh().coordinate(position);
-  std::array<Runs, kMaxDims> runs;
-  DimVector at(layout.dims());
-  for (int d = 0; d < layout.dims(); ++d) {
-    runs[to_index(d)] = layout.pieces(d).runs(layout.piece_of(d, coordinate));
-    if (runs[to_index(d)].empty()) return;
-  }
-  do {
+  layout.for_each_part(position, [&](const Box& part, const DimVector& local_lo) {
     Box box{DimVector(leading, 0), DimVector(leading, 1)};
     DimVector shift(leading, 0);
     for (int d = 0; d < layout.dims(); ++d) {
-      const Run& run = runs[to_index(d)][to_index(at[d])];
-      box.lo.push_back(run.local_lo);
-      box.hi.push_back(run.local_hi());
-      shift.push_back(run.global_lo - run.local_lo);
+      box.lo.push_back(local_lo[d]);
+      box.hi.push_back(local_lo[d] + part.extent(d));
+      shift.push_back(part.lo[d] - local_lo[d]);
     }
     visit(box, shift);
-  } while (next_index(at, [&](int d) { return runs[to_index(d)].size(); }));
+  });
 }
 
 bool meet(const Box& a, const Box& b) { return !intersect(a, b).empty(); }
@@ -99,10 +91,10 @@ void SymbolicMemory::load_sources() {
       auto [fold, added] = fold_of.try_emplace(addend, 0);
       if (added) fold->second = folds_.of({addend}, 1);
       FoldId id = fold->second;
-      for_each_run_box(request.source(), position, plan_.dims(),
-                       [&](const Box& box, const DimVector& shift) {
-                         put(source_of(tensor), slot, {box, shift, id, -1});
-                       });
+      for_each_local_box(request.source(), position, plan_.dims(),
+                         [&](const Box& box, const DimVector& shift) {
+                           put(source_of(tensor), slot, {box, shift, id, -1});
+                         });
     }
   }
 }
@@ -211,7 +203,7 @@ void SymbolicMemory::check_destination(TensorId tensor) {
   // Ranks that agree on the kept Partial axes want the same fold.
   std::map<std::int64_t, FoldId> wanted_of;
   // Ranks with the same contents that want the same index set and zeros are checked once.
-  std::set<std::pair<const Contents*, std::vector<std::int64_t>>> seen;
+  std::set<std::pair<const Contents*, std::array<std::int64_t, 3>>> seen;
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
     Slot slot = plan_.slot_of(layout.mesh().rank_at(position));
     ContentsRef held = contents(buffer, slot);
@@ -229,11 +221,11 @@ void SymbolicMemory::check_destination(TensorId tensor) {
     if (added) want->second = wanted(request, position);
     FoldId fold = want->second;
     if (held.use_count() > 2) {
-      std::vector<std::int64_t> key{fold, request.zero_coordinate(position)};
-      for (int d = 0; d < layout.dims(); ++d) key.push_back(layout.piece_of(d, coordinate));
-      if (!seen.emplace(held.get(), std::move(key)).second) continue;
+      std::array<std::int64_t, 3> key{fold, request.zero_coordinate(position),
+                                      layout.cell_of(position)};
+      if (!seen.emplace(held.get(), key).second) continue;
     }
-    for_each_run_box(layout, position, plan_.dims(), [&](const Box& box, const DimVector& shift) {
+    for_each_local_box(layout, position, plan_.dims(), [&](const Box& box, const DimVector& shift) {
       check_box(*held, tensor, slot, box, shift, {fold, zero_axes, coordinate});
     });
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -23,6 +24,10 @@ void add_torch_facts(std::int32_t devices_per_host, RunReport& report) {
   double cost_us = 0;
   std::set<bool> greedily;
   for (const Request& request : report.tensors) {
+    if (!request.is_product()) {  // not a DTensor
+      cost_us = std::numeric_limits<double>::infinity();
+      continue;
+    }
     bool greedy = report.planner != "graph" && torch_plans_greedily(request);
     greedily.insert(greedy);
     cost_us += greedy ? torch_redistribute_cost_us(request, devices_per_host)

@@ -34,23 +34,30 @@ ReadTopology read_topology_text(std::string_view text, const std::string& file,
 }
 
 constexpr TopologyFormat kFormats[] = {
-    {"text", "reshard's own topology file", is_topology_text, read_topology_text},
-    {"nccl-xml", "NCCL's XML (NCCL_TOPO_DUMP_FILE)", is_nccl_xml, read_nccl_xml},
-    {"p2p-matrix", "p2pBandwidthLatencyTest output", is_p2p_matrices, read_p2p_machine},
-    {"smi-matrix", "nvidia-smi topo -m output", is_smi_matrix, read_smi_matrix},
+    {"a topology ('reshard-topology 1' as the first line)", is_topology_text, read_topology_text},
+    {"NCCL's XML (NCCL_TOPO_DUMP_FILE)", is_nccl_xml, read_nccl_xml},
+    {"p2pBandwidthLatencyTest output", is_p2p_matrices, read_p2p_machine},
+    {"nvidia-smi topo -m output", is_smi_matrix, read_smi_matrix},
 };
 
 }  // namespace
+
+std::string topology_formats() {
+  std::string out;
+  for (const TopologyFormat& row : kFormats) {
+    bool last = &row == std::end(kFormats) - 1;
+    out += fmt::format("{}{}", out.empty() ? "" : last ? " or " : ", ", row.what);
+  }
+  return out;
+}
 
 ReadTopology read_topology(std::string_view text, const std::string& file,
                            const std::optional<UsersGpu>& gpu) {
   const auto* format = std::find_if(std::begin(kFormats), std::end(kFormats),
                                     [&](const TopologyFormat& row) { return row.recognise(text); });
   if (format == std::end(kFormats))
-    throw InputError(fmt::format(
-        "{}:1: expected a topology ('reshard-topology 1' as the first line), NCCL's XML "
-        "(NCCL_TOPO_DUMP_FILE), nvidia-smi topo -m or p2pBandwidthLatencyTest output, found {}",
-        file, file_look(text)));
+    throw InputError(
+        fmt::format("{}:1: expected {}, found {}", file, topology_formats(), file_look(text)));
   ReadTopology out = format->read(text, file, gpu);
   // Files of NVIDIA's tools state no transport; such machines use NCCL.
   if (format != kFormats) out.description.machine.transport = TransportKind::Nccl;

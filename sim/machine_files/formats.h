@@ -21,12 +21,15 @@ struct ReadTopology {
 };
 
 struct TopologyFormat {
-  std::string_view name, purpose;
+  std::string_view what;  // in messages and help
   bool (*recognise)(std::string_view text);
   // Throws InputError "FILE:LINE: expected ..., found ...".
   ReadTopology (*read)(std::string_view text, const std::string& file,
                        const std::optional<UsersGpu>& gpu);
 };
+
+// What a file may be, for messages and help: "a topology (..), NCCL's XML (..), .. or ..".
+std::string topology_formats();
 
 // Reads a text in whatever format it has. `gpu` names the GPUs of a file that does not; it also
 // supplies the NVLinks that such files leave out.

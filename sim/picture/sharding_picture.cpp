@@ -43,12 +43,6 @@ struct Words {
   bool part, whole;
 };
 
-bool holds_addends(const Layout& layout) {
-  for (int axis = 0; axis < layout.mesh().axes(); ++axis)
-    if (layout.placement(axis).is_partial() && layout.mesh().axis_size(axis) > 1) return true;
-  return false;
-}
-
 class ShardingPicture {
  public:
   explicit ShardingPicture(const Request& request)
@@ -88,7 +82,7 @@ class ShardingPicture {
 
  private:
   Side side(const Layout& layout, double x) const {
-    Side out{layout, x, holds_addends(layout), shards_joined(layout, view_), {}};
+    Side out{layout, x, layout.has_addends(), shards_joined(layout, view_), {}};
     for (const Box& slice : view_.slices) out.slices.push_back(tiles_of(layout, view_, slice));
     return out;
   }
@@ -138,7 +132,7 @@ class ShardingPicture {
   void draw_head(Node svg, const Side& side, const char* when) const {
     const Mesh& mesh = side.layout.mesh();
     add_text(svg, side.x, 26, 12, when, "start", Tone::Soft);
-    add_heading(svg, side.x + 50, 26, 16, side.layout.placements_text());
+    add_heading(svg, side.x + 50, 26, 16, side.layout.label());
     add_text(svg, side.x, 45, 12,
              fmt::format("mesh {}, ranks {}", shape_text(mesh),
                          shortened(ranks_text(mesh.ranks()), to_index(mesh.size()))),

@@ -2,8 +2,8 @@
 #include "sim/picture/tiles.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,27 +11,23 @@
 namespace reshard::sim {
 namespace {
 
-// A row or column of the grid: indices [lo, hi) of one dim, and the pieces in that range.
+// A row or column of the grid: indices [lo, hi) of one dim, uncut or several joined.
 struct Band {
   std::int64_t lo, hi;
-  std::vector<std::int64_t> pieces;
 };
 
 std::vector<Band> bands_of(const Layout& layout, int dim, std::size_t most) {
-  auto runs = sorted_runs(layout.pieces(dim));
-  std::size_t joined = (runs.size() + most - 1) / most;
+  std::vector<std::int64_t> cuts = layout.cuts(dim);
+  std::size_t joined = (cuts.size() - 1 + most - 1) / most;
   std::vector<Band> bands;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (i % joined == 0) bands.push_back({runs[i].first.global_lo, 0, {}});
-    bands.back().hi = runs[i].first.global_hi();
-    bands.back().pieces.push_back(runs[i].second);
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+    if (i % joined == 0) bands.push_back({cuts[i], 0});
+    bands.back().hi = cuts[i + 1];
   }
   return bands;
 }
 
-std::size_t run_count(const Layout& layout, int dim) {
-  return sorted_runs(layout.pieces(dim)).size();
-}
+std::size_t run_count(const Layout& layout, int dim) { return layout.cuts(dim).size() - 1; }
 
 // The most bands of a dim: at most 256 tiles in all slices together, and rows high enough for text.
 std::size_t most_bands(const Layout& layout, const TileView& view) {
@@ -41,35 +37,12 @@ std::size_t most_bands(const Layout& layout, const TileView& view) {
   return view.slices.size() > 1 ? 8 : 16;
 }
 
-// The bands of each piece.
-std::map<std::int64_t, std::vector<std::size_t>> bands_by_piece(const std::vector<Band>& bands) {
-  std::map<std::int64_t, std::vector<std::size_t>> out;
-  for (std::size_t b = 0; b < bands.size(); ++b)
-    for (std::int64_t piece : bands[b].pieces)
-      if (out[piece].empty() || out[piece].back() != b) out[piece].push_back(b);
-  return out;
-}
-
-// Whether the rank at `position` holds the slice's indices of the dims that are not drawn.
-bool is_on_rank(const Layout& layout, const TileView& view, const Box& slice,
-                std::int32_t position) {
-  for (int d = 0; d < layout.dims(); ++d) {
-    if (d == view.down || d == view.across || layout.stack(d).empty()) continue;
-    Runs runs = layout.runs(d, position);
-    if (std::none_of(runs.begin(), runs.end(), [&](const Run& run) {
-          return run.global_lo <= slice.lo[d] && slice.lo[d] < run.global_hi();
-        }))
-      return false;
-  }
-  return true;
-}
-
-// 0 and the ends of the runs of both sides: between two of these neither side is cut.
+// Between two of these neither side is cut.
 std::vector<std::int64_t> cuts_of(const Request& request, int dim) {
-  std::set<std::int64_t> cuts{0};
-  for (const Layout* layout : {&request.source(), &request.destination()})
-    for (const auto& [run, piece] : sorted_runs(layout->pieces(dim))) cuts.insert(run.global_hi());
-  return {cuts.begin(), cuts.end()};
+  std::vector<std::int64_t> from = request.source().cuts(dim), to = request.destination().cuts(dim),
+                            out;
+  std::set_union(from.begin(), from.end(), to.begin(), to.end(), std::back_inserter(out));
+  return out;
 }
 
 // Chooses the two dims with most cuts; among equals the longer, then the earlier.
@@ -117,7 +90,7 @@ TileView view_of(const Request& request) {
 }
 
 std::vector<Tile> tiles_of(const Layout& layout, const TileView& view, const Box& slice) {
-  const std::vector<Band> whole{{0, 1, {0}}};
+  const std::vector<Band> whole{{0, 1}};
   std::size_t most = most_bands(layout, view);
   std::vector<Band> down = view.down < 0 ? whole : bands_of(layout, view.down, most);
   std::vector<Band> across = view.across < 0 ? whole : bands_of(layout, view.across, most);
@@ -129,14 +102,15 @@ std::vector<Tile> tiles_of(const Layout& layout, const TileView& view, const Box
       if (view.down >= 0) box.lo[view.down] = row.lo, box.hi[view.down] = row.hi;
       if (view.across >= 0) box.lo[view.across] = column.lo, box.hi[view.across] = column.hi;
     }
-  auto rows = bands_by_piece(down), columns = bands_by_piece(across);
-  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
-    if (!is_on_rank(layout, view, slice, position)) continue;
-    MeshCoordinate coordinate = layout.mesh().coordinate(position);
-    auto piece = [&](int dim) { return dim < 0 ? 0 : layout.piece_of(dim, coordinate); };
-    for (std::size_t row : rows[piece(view.down)])
-      for (std::size_t column : columns[piece(view.across)])
-        tiles[row * across.size() + column].positions.push_back(position);
+  std::vector<std::vector<std::int32_t>> cells(to_index(layout.cell_count()));
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
+    cells[to_index(layout.cell_of(position))].push_back(position);
+  for (Tile& tile : tiles) {
+    std::vector<std::int32_t>& all = tile.positions;
+    for (const std::vector<std::int32_t>& cell : cells)
+      if (!cell.empty() && layout.holds_some(cell.front(), tile.box))
+        all.insert(all.end(), cell.begin(), cell.end());
+    std::sort(all.begin(), all.end());
   }
   return tiles;
 }
@@ -162,7 +136,7 @@ std::string holders_text(const Layout& layout, const std::vector<std::int32_t>& 
   for (std::int32_t position : positions) {
     MeshCoordinate coordinate = layout.mesh().coordinate(position);
     std::vector<std::int32_t> addend;
-    for (int axis = 0; axis < layout.mesh().axes(); ++axis) {
+    for (int axis = 0; axis < std::ssize(layout.placements()); ++axis) {
       const Placement& placement = layout.placement(axis);
       if (!placement.is_partial()) continue;
       addend.push_back(coordinate[to_index(axis)]);

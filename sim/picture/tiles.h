@@ -2,10 +2,9 @@
 // A layout as tiles in a plane: which ranks hold which part of the tensor, in few enough parts to
 // draw.
 //
-// A rank's index set is a product over dims (core/layout/layout.h), so along two dims every layout
-// is a grid: rows and columns are the runs of the pieces of the two dims, and the ranks that have
-// both pieces hold the tile. A tensor of more dims is shown in slices: ranges of the other dims in
-// which neither side is cut. If a dim has more runs than can be drawn, neighbours are joined.
+// Along two dims every layout is a grid: its rows and columns lie between the indices at which some
+// rank's boxes begin or end. A tensor of more dims is shown in slices: ranges of the other dims in
+// which neither side is cut. If a dim has more cuts than can be drawn, neighbours are joined.
 #pragma once
 
 #include <cstddef>

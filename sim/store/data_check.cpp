@@ -71,8 +71,9 @@ std::optional<ShortenedDim> candidate(const Request& request, int dim) {
   return out;
 }
 
-// Halves one dim; none if every dim is 0 or 1.
+// Halves one dim; none if every dim is 0 or 1, and of explicit boxes, which have no smaller like.
 std::optional<Request> halved(const Request& request) {
+  if (!request.is_product()) return std::nullopt;
   std::optional<ShortenedDim> best;
   for (int dim = 0; dim < request.shape().size(); ++dim) {
     std::optional<ShortenedDim> next = candidate(request, dim);
@@ -99,8 +100,7 @@ class DestinationCheck {
     std::int32_t position = layout.mesh().position_of(rank).value();
     std::vector<std::int64_t> key = request.addends_wanted(position);
     key.push_back(request.zero_coordinate(position));
-    MeshCoordinate coordinate = layout.mesh().coordinate(position);
-    for (int dim = 0; dim < layout.dims(); ++dim) key.push_back(layout.piece_of(dim, coordinate));
+    key.push_back(layout.cell_of(position));
     key.push_back(static_cast<std::int64_t>(tensor));
     auto [first, is_new] = checked_.try_emplace(std::move(key), bytes);
     bool equal = !is_new && first->second.size() == bytes.size() &&
@@ -236,8 +236,11 @@ DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& repl
   std::shared_ptr<const Plan> moved = within(budget_bytes, plan, replan);
   std::int64_t needed = store_bytes(*moved);
   if (needed > memory_limit_bytes) {
-    std::string advice = replan ? "even the smallest tensor with these layouts does not fit"
-                                : "a plan from a file cannot be reduced";
+    bool product = std::all_of(plan->tensors.begin(), plan->tensors.end(),
+                               [](const Request& request) { return request.is_product(); });
+    std::string advice = !replan   ? "a plan from a file cannot be reduced"
+                         : product ? "even the smallest tensor with these layouts does not fit"
+                                   : "explicit boxes cannot be reduced";
     std::shared_ptr<const Plan> fitting = within(memory_limit_bytes, moved, replan);
     if (std::int64_t fits = store_bytes(*fitting); fits <= memory_limit_bytes)
       advice =

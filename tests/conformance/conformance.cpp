@@ -91,7 +91,8 @@ class Conformance {
   }
 
   std::optional<Request> drawn_request(Prng& prng) {
-    DrawnPair pair = draw_pair(prng, options_.world);
+    DrawnPair pair = prng.one_in(6) ? draw_pair_with_boxes(prng, options_.world)
+                                    : draw_pair(prng, options_.world);
     return request_of(pair.source, pair.destination);
   }
 

@@ -63,7 +63,7 @@ int run_nccl_on_standin(const Options& options) {
   job.world = options.conformance.world;
   job.drive = Drive::OneThread;
   job.declared_order = options.backend.declared_order;
-  job.standin.room = to_index(kMaxStreams);
+  job.standin.multiprocessors = kMaxStreams * kBlocksOfKernel;
   int code = 4;
   StandinOutcome outcome =
       run_on_standin(job, [&](Executor& executor, std::int32_t) { code = run(executor, options); });

@@ -3,6 +3,7 @@
 Needs only the standard library; objects with the same attributes replace torch's.
 """
 
+import array
 import concurrent.futures
 import json
 import os
@@ -99,6 +100,17 @@ class PlanTest(unittest.TestCase):
             reshard.plan((8,), "f32", 4, StridedShard(0, 2), "R").request,
             "f32[8] _S(0, 2) on 4 -> R",
         )
+
+    def test_layouts_of_boxes(self):
+        boxes = "boxes(0: [0:2,:], [4:6,:]; 1: [6:8,:], [2:4,:])"
+        whole = memoryview(array.array("f", range(16))).cast("B").cast("f", (8, 2))
+        made = reshard.LocalTensor.of(whole, 2, "S(0)").redistribute(boxes)
+        rows = [list(memoryview(made.shards[rank]).cast("B").cast("f")) for rank in (0, 1)]
+        self.assertEqual(rows[0], [0, 1, 2, 3, 8, 9, 10, 11])
+        self.assertEqual(rows[1], [12, 13, 14, 15, 4, 5, 6, 7])
+        self.assertEqual(made.redistribute("R").shards[1], bytes(whole))
+        with self.assertRaisesRegex(reshard.InputError, "planner rule: expected placements"):
+            reshard.plan((8, 2), "f32", 2, "S(0)", boxes, planner="rule")
 
     def test_across_meshes(self):
         plan = reshard.plan(

@@ -207,13 +207,22 @@ DrawnPair draw_pair(Prng& prng, std::int32_t world) {
   return draw(prng, world, std::min<std::int64_t>(world, kDrawnMeshRanks));
 }
 
-std::optional<Request> draw_request(Prng& prng) {
-  DrawnPair pair = draw_pair(prng);
+namespace {
+
+std::optional<Request> request_of(const DrawnPair& pair) {
   try {
     return Request(pair.source, pair.destination);
   } catch (const InputError&) {
     return std::nullopt;
   }
+}
+
+}  // namespace
+
+std::optional<Request> draw_request(Prng& prng) { return request_of(draw_pair(prng)); }
+
+std::optional<Request> draw_request_with_boxes(Prng& prng, std::int32_t world) {
+  return request_of(draw_pair_with_boxes(prng, world));
 }
 
 std::vector<Request> draw_job(Prng& prng, std::int64_t devices, std::int64_t most) {

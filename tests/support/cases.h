@@ -56,8 +56,14 @@ DrawnPair draw_pair(Prng& prng);
 // The same within ranks 0 .. world-1, where world is at least 1, with meshes of up to `world`
 // ranks.
 DrawnPair draw_pair(Prng& prng, std::int32_t world);
+// Explicit boxes in random order on the ranks of a mesh, whose shards overlap in the tensor; with
+// `whole`, all of them together hold the tensor. The tensor has at least 1 dim.
+Layout draw_boxes(Prng& prng, const Shape& shape, DType dtype, const MeshRef& mesh, bool whole);
+// A pair of which one layout, or both, is one of explicit boxes.
+DrawnPair draw_pair_with_boxes(Prng& prng, std::int32_t world);
 // The request of a random pair; none if the pair is forbidden.
 std::optional<Request> draw_request(Prng& prng);
+std::optional<Request> draw_request_with_boxes(Prng& prng, std::int32_t world = kDrawnRanks);
 // 2 to 8 random requests, sometimes up to `most`, on a machine of so many devices; some of them
 // occur several times.
 std::vector<Request> draw_job(Prng& prng, std::int64_t devices, std::int64_t most = 40);

@@ -37,9 +37,35 @@ std::vector<std::int64_t> coordinate_of(const Mesh& mesh, std::int64_t position)
   return out;
 }
 
+// For every index of the shard, in row-major order, the box that has it.
+std::vector<std::int64_t> elements_of_boxes(const BoxCell& cell, const Shape& shape) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t i = 0; i < element_count(cell.local_shape); ++i) {
+    DimVector at = index_at(i, cell.local_shape);
+    for (const Part& part : cell.parts) {
+      bool inside = true;
+      std::int64_t element = 0;
+      for (int d = 0; d < shape.size(); ++d) {
+        std::int64_t within = at[d] - part.local_lo[d];
+        inside = inside && within >= 0 && part.box.lo[d] + within < part.box.hi[d];
+        element = element * shape[d] + part.box.lo[d] + within;
+      }
+      if (inside) out.push_back(element);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
+Placement placement_of(const Layout& layout, int axis) {
+  return layout.is_product() ? layout.placement(axis) : Placement::replicate();
+}
+
 std::vector<std::int64_t> held_elements(const Layout& layout, std::int32_t position) {
+  if (const ExplicitBoxes* boxes = layout.explicit_boxes())
+    return elements_of_boxes(boxes->cells()[static_cast<std::size_t>(boxes->cell_of(position))],
+                             layout.shape());
   std::vector<std::int64_t> coordinate = coordinate_of(layout.mesh(), position);
   List elements{0};
   for (int dim = 0; dim < layout.dims(); ++dim) {
@@ -63,23 +89,26 @@ LayoutOracle::LayoutOracle(const Layout& layout) {
 
 RequestOracle::RequestOracle(const Request& request, const Pattern& pattern)
     : request_(request),
-      axes_correspond_(request.source().mesh().shape() == request.destination().mesh().shape()) {
+      axes_correspond_(request.is_product() &&
+                       request.source().mesh().shape() == request.destination().mesh().shape()) {
   const Layout &from = request.source(), &to = request.destination();
   for (int axis = 0; axis < from.mesh().axes(); ++axis) {
-    if (!from.placement(axis).is_partial()) continue;
-    bool kept = axes_correspond_ && to.placement(axis).is_partial();
-    op_ = from.placement(axis).op == ReduceOp::Avg ? ReduceOp::Sum : from.placement(axis).op;
+    if (!placement_of(from, axis).is_partial()) continue;
+    bool kept = axes_correspond_ && placement_of(to, axis).is_partial();
+    op_ =
+        placement_of(from, axis).op == ReduceOp::Avg ? ReduceOp::Sum : placement_of(from, axis).op;
     addend_count_ *= from.mesh().axis_size(axis);
-    if (!kept && from.placement(axis).op == ReduceOp::Avg) divisor_ *= from.mesh().axis_size(axis);
+    if (!kept && placement_of(from, axis).op == ReduceOp::Avg)
+      divisor_ *= from.mesh().axis_size(axis);
   }
   for (int axis = 0; axis < to.mesh().axes(); ++axis) {
-    bool made =
-        to.placement(axis).is_partial() && !(axes_correspond_ && from.placement(axis).is_partial());
-    if (made && axes_correspond_ && from.placement(axis).kind == Placement::Kind::Shard) {
+    bool made = placement_of(to, axis).is_partial() &&
+                !(axes_correspond_ && placement_of(from, axis).is_partial());
+    if (made && axes_correspond_ && placement_of(from, axis).kind == Placement::Kind::Shard) {
       zero_axes_.push_back(axis);
       continue;
     }
-    if (made && to.placement(axis).op == ReduceOp::Sum) divisor_ *= to.mesh().axis_size(axis);
+    if (made && placement_of(to, axis).op == ReduceOp::Sum) divisor_ *= to.mesh().axis_size(axis);
   }
   for (std::int64_t addend = 0; addend < addend_count_; ++addend) {
     std::vector<std::uint64_t> tensor;
@@ -120,10 +149,10 @@ std::vector<std::int64_t> RequestOracle::addends_of_destination(std::int32_t pos
     std::int64_t addend = 0;
     bool takes = true;
     for (int axis = 0; axis < from.mesh().axes(); ++axis) {
-      if (!from.placement(axis).is_partial()) continue;
+      if (!placement_of(from, axis).is_partial()) continue;
       auto at = static_cast<std::size_t>(axis);
       addend = addend * from.mesh().axis_size(axis) + coordinate[at];
-      if (axes_correspond_ && to.placement(axis).is_partial() && coordinate[at] != wanted[at])
+      if (axes_correspond_ && placement_of(to, axis).is_partial() && coordinate[at] != wanted[at])
         takes = false;
     }
     if (takes && std::find(out.begin(), out.end(), addend) == out.end()) out.push_back(addend);
@@ -137,7 +166,7 @@ std::vector<std::byte> RequestOracle::source(std::int32_t position,
   std::vector<std::int64_t> coordinate = coordinate_of(request_.source().mesh(), position);
   std::int64_t addend = 0;
   for (int axis = 0; axis < request_.source().mesh().axes(); ++axis)
-    if (request_.source().placement(axis).is_partial())
+    if (placement_of(request_.source(), axis).is_partial())
       addend = addend * request_.source().mesh().axis_size(axis) +
                coordinate[static_cast<std::size_t>(axis)];
   return cut(addends_[static_cast<std::size_t>(addend)], elements);

@@ -21,6 +21,9 @@ namespace reshard::test {
 // and joins the rank's chunk of each.
 std::vector<std::int64_t> held_elements(const Layout& layout, std::int32_t position);
 
+// The placement of an axis; of explicit boxes, which hold values, Replicate.
+Placement placement_of(const Layout& layout, int axis);
+
 // held_elements of every position.
 class LayoutOracle {
  public:

@@ -27,14 +27,15 @@ std::int64_t addend_at(const Layout& source, std::int32_t position) {
   std::vector<std::int64_t> coordinate = coordinates(source.mesh(), position);
   std::int64_t out = 0;
   for (int axis = 0; axis < source.mesh().axes(); ++axis)
-    if (source.placement(axis).is_partial())
+    if (placement_of(source, axis).is_partial())
       out = out * source.mesh().axis_size(axis) + coordinate[static_cast<std::size_t>(axis)];
   if (out >= 64) throw std::logic_error("more addends than bits");
   return out;
 }
 
 bool same_axes(const Request& request) {
-  return request.source().mesh().shape() == request.destination().mesh().shape();
+  return request.is_product() &&
+         request.source().mesh().shape() == request.destination().mesh().shape();
 }
 
 // The addends that meet in a destination position: of all source positions that stand where it
@@ -47,8 +48,8 @@ std::uint64_t wanted_at(const Request& request, std::int32_t position) {
     std::vector<std::int64_t> theirs = coordinates(from.mesh(), p);
     bool meets = true;
     for (int axis = 0; axis < from.mesh().axes(); ++axis)
-      if (same_axes(request) && from.placement(axis).is_partial() &&
-          to.placement(axis).is_partial())
+      if (same_axes(request) && placement_of(from, axis).is_partial() &&
+          placement_of(to, axis).is_partial())
         meets &= mine[static_cast<std::size_t>(axis)] == theirs[static_cast<std::size_t>(axis)];
     if (meets) out |= std::uint64_t{1} << addend_at(from, p);
   }
@@ -58,8 +59,8 @@ std::uint64_t wanted_at(const Request& request, std::int32_t position) {
 // S -> P(sum) of more than one rank.
 bool is_zero_axis(const Request& request, int axis) {
   return same_axes(request) && request.source().mesh().axis_size(axis) > 1 &&
-         request.source().placement(axis).is_shard_like() &&
-         request.destination().placement(axis).is_partial();
+         placement_of(request.source(), axis).is_shard_like() &&
+         placement_of(request.destination(), axis).is_partial();
 }
 
 // The elements that have values in a destination position: all that some source position holds
@@ -82,14 +83,16 @@ std::set<std::int64_t> valued_at(const Request& request, std::int32_t position) 
 
 std::int64_t divisor_of(const Request& request) {
   const Layout &from = request.source(), &to = request.destination();
-  auto partial = [](const Layout& layout, int axis) { return layout.placement(axis).is_partial(); };
+  auto partial = [](const Layout& layout, int axis) {
+    return placement_of(layout, axis).is_partial();
+  };
   std::int64_t out = 1;
   for (int axis = 0; axis < from.mesh().axes(); ++axis)
-    if (partial(from, axis) && from.placement(axis).op == ReduceOp::Avg &&
+    if (partial(from, axis) && placement_of(from, axis).op == ReduceOp::Avg &&
         !(same_axes(request) && partial(to, axis)))
       out *= from.mesh().axis_size(axis);
   for (int axis = 0; axis < to.mesh().axes(); ++axis)
-    if (partial(to, axis) && to.placement(axis).op == ReduceOp::Sum &&
+    if (partial(to, axis) && placement_of(to, axis).op == ReduceOp::Sum &&
         !(same_axes(request) && partial(from, axis)) && !is_zero_axis(request, axis))
       out *= to.mesh().axis_size(axis);
   return out;
@@ -103,9 +106,9 @@ ReduceOp op_of(const Request& request) {
     for (const Placement& placement : layout->placements())
       if (placement.is_partial()) out = placement.op;
   for (int axis = 0; axis < from.mesh().axes(); ++axis) {
-    bool kept = same_axes(request) && to.placement(axis).is_partial();
-    if (from.placement(axis).is_partial() && !kept && from.mesh().axis_size(axis) > 1)
-      out = from.placement(axis).op;
+    bool kept = same_axes(request) && placement_of(to, axis).is_partial();
+    if (placement_of(from, axis).is_partial() && !kept && from.mesh().axis_size(axis) > 1)
+      out = placement_of(from, axis).op;
   }
   return out == ReduceOp::Avg ? ReduceOp::Sum : out;
 }

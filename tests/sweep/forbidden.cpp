@@ -43,26 +43,38 @@ bool forbidden_on_axis(const Placement& from, const Placement& to, DType dtype) 
   return !can_be_made(to.op, dtype);
 }
 
+bool lacks_elements(const Layout& source, const Layout& destination) {
+  std::set<std::int64_t> held;
+  for (std::int32_t p = 0; p < source.mesh().size(); ++p)
+    for (std::int64_t element : held_elements(source, p)) held.insert(element);
+  for (std::int32_t p = 0; p < destination.mesh().size(); ++p)
+    for (std::int64_t element : held_elements(destination, p))
+      if (!held.contains(element)) return true;
+  return false;
+}
+
 }  // namespace
 
 bool is_forbidden(const Layout& source, const Layout& destination) {
   DType dtype = source.dtype();
+  bool product = source.is_product() && destination.is_product();
+  if (!product && lacks_elements(source, destination)) return true;
   for (const Layout* layout : {&source, &destination}) {
     for (const Placement& placement : layout->placements())
       if (placement.is_partial() && !has_op(placement.op, dtype)) return true;
     if (ops_of(*layout).size() > 1) return true;
   }
-  bool same_shape = source.mesh().shape() == destination.mesh().shape(), multiplies = false,
-       divides = false;
+  bool same_shape = product && source.mesh().shape() == destination.mesh().shape(),
+       multiplies = false, divides = false;
   for (int axis = 0; axis < source.mesh().axes(); ++axis) {
-    const Placement& from = source.placement(axis);
+    Placement from = placement_of(source, axis);
     bool kept = same_shape && destination.placement(axis).is_partial();
     multiplies |= from.is_partial() && from.op == ReduceOp::Product && !kept &&
                   source.mesh().axis_size(axis) > 1;
   }
   for (int axis = 0; axis < destination.mesh().axes(); ++axis) {
     if (destination.mesh().axis_size(axis) == 1) continue;
-    const Placement& to = destination.placement(axis);
+    Placement to = placement_of(destination, axis);
     divides |= to.is_partial() && to.op == ReduceOp::Sum &&
                !(same_shape && !source.placement(axis).is_replicate());
     if (forbidden_on_axis(same_shape ? source.placement(axis) : Placement::replicate(), to, dtype))

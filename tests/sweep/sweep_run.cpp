@@ -60,6 +60,10 @@ void Sweep::run(const SmallLayout& source, const SmallLayout& destination) {
 
 void Sweep::run_planner(const Request& request, const PlannerRow& planner,
                         const SmallLayout& source, const SmallLayout& destination) {
+  if (planner.needs_placements && !request.is_product()) {
+    ++counts_.refused;
+    return;
+  }
   try {
     PlannerInput input;
     input.topology = &topology_;

@@ -166,6 +166,26 @@ TEST_CASE("broken plans: 120,000 of the planners' plans, each refuted if and onl
   check_reach(tally);
 }
 
+TEST_CASE("broken plans: 20,000 of explicit boxes, each refuted if and only if it is wrong") {
+  Topology topology = star(kDrawnRanks);
+  PlannerInput input;
+  input.topology = &topology;
+  Tally tally;
+  Verdicts verdicts;
+  for (std::uint64_t seed = 1'700'000; tally.broken < 20'000 / kOneOf; ++seed) {
+    Prng prng(seed);
+    std::optional<Request> request = draw_request_with_boxes(prng);
+    if (!request) continue;
+    Plan plan = any_plan(prng, *request, input);
+    if (elements(plan) > kMostElements) continue;
+    break_often(prng, {SlowMeaning(*request)}, plan,
+                fmt::format("seed {}: {} by {}", seed, request->text(), plan.planner), tally,
+                verdicts);
+  }
+  CHECK(tally.refuted * 10 > tally.broken * 5);
+  CHECK(tally.refuted < tally.broken);
+}
+
 TEST_CASE("broken plans: 80,000 of drawn 2-d and 3-d plans, each refuted if and only if wrong") {
   Tally tally;
   Verdicts verdicts("refutations-drawn");

@@ -59,7 +59,8 @@ void add_request_options(CLI::App& command, RequestOptions& options) {
   group.add("--dtype", "DTYPE", options.dtype,
             "f64 f32 f16 bf16 f8e4m3 f8e5m2 i64 i32 i16 i8 u8 bool c64 (default f32)");
   group.add("--from", "PLACEMENTS", options.from,
-            "placements of the source, one per mesh axis: 'S(0)R', 'Shard(0),Partial(sum)'");
+            "placements of the source, one per mesh axis: 'S(0)R', 'Shard(0),Partial(sum)'; or the "
+            "boxes of ranks: 'boxes(0: [0:4,:]; 1: [4:8,:])'");
   group.add("--to", "PLACEMENTS", options.to, "placements of the destination");
   group.add("--debug-line", "LINE", options.debug_line,
             "a redistribute_input line of PyTorch's DebugMode, for shape, dtype, from and to");

@@ -81,7 +81,7 @@ std::string kind_text(const Request& request) {
   const Layout &from = request.source(), &to = request.destination();
   std::string out =
       fmt::format("{}[{}] {} on {} -> {}", text(request.dtype()), text(request.shape()),
-                  from.placements_text(), shape_text(from.mesh()), to.placements_text());
+                  from.label(), shape_text(from.mesh()), to.label());
   return request.same_mesh() ? out : fmt::format("{} on {}", out, shape_text(to.mesh()));
 }
 

@@ -48,7 +48,7 @@ struct RawRank {
   void init() { init(world, rank, shared_id()); }
   void init(int size, int as, const NcclUniqueId& id) {
     device->select();
-    api().init_rank(&comm, size, id, as);
+    api().init_rank(&comm, size, id, as, 0);
     settle(comm);
   }
   void settle(NcclComm one) {

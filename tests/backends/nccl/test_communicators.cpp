@@ -94,6 +94,43 @@ TEST_CASE("look-ups make nothing") {
   CHECK(outcome.communicators == 0);
 }
 
+TEST_CASE("kernels of all streams fit on a GPU together") {
+  struct Row {
+    int multiprocessors, blocks;  // of a further stream
+  };
+  // H100, A100, V100, and one with no room beside the main stream's kernel.
+  for (Row row : {Row{132, 32}, Row{108, 25}, Row{80, 16}, Row{32, 1}})
+    for (int version : {22809, kNcclSplit - 100}) {
+      StandinJob job = job_of(4, true);
+      job.standin.version = version;
+      job.standin.multiprocessors = row.multiprocessors;
+      std::set<int> main, further;
+      std::mutex mutex;
+      auto blocks = [](const NcclCommunicator* of, std::size_t local) {
+        return reinterpret_cast<const NcclHandle*>(of->comms[local])->blocks;
+      };
+      StandinOutcome outcome = run_registries(job, [&](Communicators& registry, std::int32_t) {
+        std::lock_guard lock(mutex);
+        main.insert(blocks(registry.find(kParentKey), 0));
+      });
+      require_clean(outcome);
+      outcome = run_registries(job, [&](Communicators& registry, std::int32_t) {
+        std::set<int> found;
+        for (std::int32_t stream = 1; stream < kMaxStreams; ++stream) {
+          found.insert(blocks(&registry.all(stream), 0));
+          for (const NcclCommunicator* group : registry.groups({{0, 1}, {2, 3}}, stream))
+            if (group->comms[0] != nullptr) found.insert(blocks(group, 0));
+        }
+        std::lock_guard lock(mutex);
+        further.insert(found.begin(), found.end());
+      });
+      require_clean(outcome);
+      CAPTURE(row.multiprocessors, version);
+      CHECK(main == std::set<int>{kBlocksOfKernel});
+      CHECK(further == std::set<int>{row.blocks});
+    }
+}
+
 TEST_CASE("groups are split from the parent once, all of a step together, and cached") {
   for (int version : {22809, kNcclSplit, kNcclSplit - 100})
     for (Drive drive : {Drive::RankPerThread, Drive::OneThread}) {
@@ -193,7 +230,7 @@ TEST_CASE("exchanges over pairs end with the same bytes as over the parent") {
     for (Drive drive : {Drive::RankPerThread, Drive::OneThread}) {
       StandinJob job = job_of(5, false, drive);
       job.policies.stream_per_pair = own_streams;
-      job.standin.room = to_index(kMaxStreams);
+      job.standin.multiprocessors = kMaxStreams * kBlocksOfKernel;
       job.standin.seed = own_streams ? 11 : 12;
       std::int64_t failed = -1;
       StandinOutcome outcome =
@@ -242,7 +279,7 @@ TEST_CASE("each policy by its name makes what it says and carries the same bytes
     CHECK(right == 5);
     CHECK(outcome.communicators == row.connected);
     std::int64_t failed = -1;
-    job.standin.room = to_index(kMaxStreams);
+    job.standin.multiprocessors = kMaxStreams * kBlocksOfKernel;
     StandinOutcome carried = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t driver) {
       ConformanceOptions options;
       options.world = 5;

@@ -52,7 +52,7 @@ TEST_CASE("drawn requests on callers' buffers end with the store's bytes") {
       job.limit = std::chrono::seconds(20);
       job.standin.version = row.version;
       job.standin.in_progress_polls = row.polls;
-      if (!row.over_parent) job.standin.room = to_index(kMaxStreams);
+      if (!row.over_parent) job.standin.multiprocessors = kMaxStreams * kBlocksOfKernel;
       job.standin.seed = static_cast<std::uint64_t>(world);
       ConformanceReport report;
       std::mutex mutex;

@@ -29,7 +29,7 @@ struct Result {
 Result check(StandinJob job, std::int64_t draws, std::uint64_t seed) {
   Result result;
   std::mutex mutex;
-  job.standin.room = to_index(kMaxStreams);
+  job.standin.multiprocessors = kMaxStreams * kBlocksOfKernel;
   result.outcome = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t driver) {
     ConformanceOptions options;
     options.world = job.world;

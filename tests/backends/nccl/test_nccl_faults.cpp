@@ -159,7 +159,7 @@ TEST_CASE("slow operations, slow connections and older versions change no byte")
       job.drive = drive;
       job.standin.version = row.version;
       job.standin.in_progress_polls = row.in_progress_polls;
-      job.standin.room = to_index(kMaxStreams);
+      job.standin.multiprocessors = kMaxStreams * kBlocksOfKernel;
       job.declared_order = row.declared_order;
       if (row.slow)
         job.standin.faults = {{NcclFault::Kind::Slow, 1, 3},

@@ -138,7 +138,7 @@ TEST_CASE("what would hang is found, with who waits for what") {
                      [](RawRank& rank) {
                        rank.init();
                        NcclComm child = nullptr;
-                       if (rank.rank == 0) rank.api().split(rank.comm, 0, 0, &child);
+                       if (rank.rank == 0) rank.api().split(rank.comm, 0, 0, &child, 0);
                        if (rank.rank == 0) rank.settle(rank.comm);
                      }),
              Contains("rank 0 waits in a split"));
@@ -211,7 +211,7 @@ TEST_CASE("groups and life of communicators") {
                rank.api().group_start();
                rank.send(0);
                rank.receive(0);
-               rank.api().split(rank.comm, 0, 0, &child);
+               rank.api().split(rank.comm, 0, 0, &child, 0);
                rank.api().group_end();
              }),
              Contains("communicators are made and used in one group"));
@@ -245,7 +245,7 @@ TEST_CASE("groups and life of communicators") {
   CHECK_THAT(alone([](RawRank& rank) {
                NcclComm child = nullptr;
                rank.send(0);
-               rank.api().split(rank.comm, 0, 0, &child);
+               rank.api().split(rank.comm, 0, 0, &child, 0);
              }),
              Contains("work outstanding on the parent"));
   CHECK_THAT(alone([](RawRank& rank) {
@@ -266,7 +266,7 @@ TEST_CASE("groups and life of communicators") {
   CHECK_THAT(alone(
                  [](RawRank& rank) {
                    NcclComm child = nullptr;
-                   rank.api().split(rank.comm, 0, 0, &child);
+                   rank.api().split(rank.comm, 0, 0, &child, 0);
                  },
                  old),
              Contains("ncclCommSplit is not in this version"));

@@ -48,7 +48,7 @@ Run run_once(StandinJob job, const Plan& plan) {
   Run out;
   job.world = 4;
   job.drive = Drive::OneThread;
-  job.standin.room = to_index(stream_count(plan));
+  job.standin.multiprocessors = stream_count(plan) * kBlocksOfKernel;
   out.outcome = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t) {
     std::unique_ptr<PreparedPlan> prepared = executor.prepare(plan);
     for_each_tensor(plan.tensors, [&](TensorId tensor, const Request&) {

@@ -200,10 +200,11 @@ TEST_CASE("no plan pays less than the price bound says, and often one pays no mo
 TEST_CASE("atoms are what pieces of both sides share, dim by dim") {
   auto atoms = [](const char* shape, const char* from, const char* to) {
     MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("3"));
-    Atoms found(
-        Request(parse_layout(shape, "f32", mesh, from), parse_layout(shape, "f32", mesh, to)));
-    std::string out = std::to_string(found.count()) + ":";
-    found.for_each([&](std::int64_t source, std::int64_t destination, std::int64_t elements) {
+    Request request(parse_layout(shape, "f32", mesh, from), parse_layout(shape, "f32", mesh, to));
+    TensorKind kind(request, request.ranks());
+    Atoms found(kind);
+    std::string out = std::to_string(static_cast<int>(found.count())) + ":";
+    found.for_each([&](std::size_t source, std::size_t destination, std::int64_t elements) {
       out += fmt::format(" {}>{}*{}", source, destination, elements);
     });
     return out;

@@ -30,6 +30,7 @@ namespace reshard::test {
 struct HostDeviceOptions {
   std::uint64_t seed = 1;  // 0: the laziest order, only what is needed
   std::int64_t memory_bytes = std::int64_t{1} << 28;
+  int multiprocessors = 32;
   // Faults, to show that tests detect them.
   std::int64_t forget_wait = -1;  // the n-th wait() is ignored
   std::int64_t stuck_after = -1;  // no work runs after this many pieces
@@ -44,6 +45,7 @@ class HostDevice : public backends::Device {
   ~HostDevice() override;
 
   std::string description() const override;
+  int multiprocessors() const override { return options_.multiprocessors; }
   void select() override {}
   std::byte* allocate(std::int64_t bytes) override;
   void release(std::byte* memory) noexcept override;

@@ -217,7 +217,9 @@ bool carry_on(NcclWorld& world, NcclLaunch& launch) {
   if (handle.aborted) return finish();  // its kernel has been told to end
   world.ensure_sound();
   if (std::find(running.begin(), running.end(), &launch) == running.end()) {
-    if (running.size() == world.options().room) return false;
+    int held = 0;
+    for (const NcclLaunch* other : running) held += other->handle->blocks;
+    if (held > 0 && held + handle.blocks > world.options().multiprocessors) return false;
     running.push_back(&launch);
   }
   if (launch.stuck) return false;

@@ -24,7 +24,8 @@ NcclResult NcclStandin::get_unique_id(NcclUniqueId* id) {
   return NcclResult::Success;
 }
 
-NcclResult NcclStandin::init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank) {
+NcclResult NcclStandin::init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank,
+                                  int most_blocks) {
   {
     Lock lock(world_.mutex());
     world_.ensure_sound();
@@ -37,7 +38,7 @@ NcclResult NcclStandin::init_rank(NcclComm* comm, int size, const NcclUniqueId& 
       family = &world_.add_family(static_cast<std::size_t>(size), fmt::format("of {} ranks", size));
       world_.set_family(id, *family);
     }
-    NcclHandle& handle = world_.add_handle(*family, rank, *device);
+    NcclHandle& handle = world_.add_handle(*family, rank, *device, most_blocks);
     *comm = reinterpret_cast<NcclComm>(&handle);
     joining_.push_back({&handle, static_cast<std::size_t>(size), id});
   }
@@ -60,7 +61,8 @@ void NcclStandin::join(const Joining& joining) {
   world_.activity();
 }
 
-NcclResult NcclStandin::split(NcclComm parent, int color, int key, NcclComm* child) {
+NcclResult NcclStandin::split(NcclComm parent, int color, int key, NcclComm* child,
+                              int most_blocks) {
   {
     Lock lock(world_.mutex());
     NcclHandle& handle = world_.handle(parent, "ncclCommSplit");
@@ -70,7 +72,7 @@ NcclResult NcclStandin::split(NcclComm parent, int color, int key, NcclComm* chi
     if (handle.outstanding > 0)
       world_.misuse(fmt::format("ncclCommSplit: rank {} has work outstanding on the parent",
                                 handle.global_rank));
-    splits_.push_back({&handle, color, key, child});
+    splits_.push_back({&handle, color, key, child, most_blocks});
   }
   return end_unless_grouped();
 }
@@ -98,7 +100,8 @@ void NcclStandin::build_children(const std::vector<NcclSplitEntry>& entries) {
     NcclFamily& child = world_.add_family(
         members.size(), fmt::format("split {} of {}", color, members[0].parent->family->name));
     for (std::size_t r = 0; r < members.size(); ++r) {
-      child.members[r] = &world_.add_handle(child, static_cast<int>(r), *members[r].parent->device);
+      child.members[r] = &world_.add_handle(child, static_cast<int>(r), *members[r].parent->device,
+                                            members[r].most_blocks);
       ++child.came;
       *members[r].child = reinterpret_cast<NcclComm>(child.members[r]);
     }

@@ -58,8 +58,10 @@ class NcclStandin : public backends::nccl::NcclApi {
   std::string error_text(NcclResult result) override;
   std::string last_error(NcclComm) override { return "as the test wants it"; }
   NcclResult get_unique_id(NcclUniqueId* id) override;
-  NcclResult init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank) override;
-  NcclResult split(NcclComm parent, int color, int key, NcclComm* child) override;
+  NcclResult init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank,
+                       int most_blocks) override;
+  NcclResult split(NcclComm parent, int color, int key, NcclComm* child,
+                   int most_blocks) override;
   NcclResult finalize(NcclComm comm) override;
   NcclResult destroy(NcclComm comm) override;
   NcclResult abort(NcclComm comm) override;

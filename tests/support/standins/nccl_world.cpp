@@ -83,12 +83,14 @@ NcclFamily& NcclWorld::add_family(std::size_t size, std::string name) {
   return family;
 }
 
-NcclHandle& NcclWorld::add_handle(NcclFamily& family, int rank, StandinDevice& device) {
+NcclHandle& NcclWorld::add_handle(NcclFamily& family, int rank, StandinDevice& device,
+                                  int most_blocks) {
   NcclHandle& handle = handles_.emplace_back();
   handle.family = &family;
   handle.rank = rank;
   handle.device = &device;
   handle.global_rank = device.rank();
+  if (most_blocks > 0) handle.blocks = std::min(most_blocks, kBlocksOfKernel);
   return handle;
 }
 
@@ -135,6 +137,7 @@ HostDeviceOptions device_options(NcclWorld& world, std::int32_t rank) {
   HostDeviceOptions options;
   options.seed = seed == 0 ? 0 : seed * 1000 + static_cast<std::uint64_t>(rank);
   options.memory_bytes = world.options().memory_bytes;
+  options.multiprocessors = world.options().multiprocessors;
   return options;
 }
 }  // namespace

@@ -37,6 +37,9 @@ struct NcclFault {
   std::int64_t launch = 0;  // its n-th launch
 };
 
+// A kernel has so many thread blocks if nothing limits them.
+inline constexpr int kBlocksOfKernel = 32;
+
 struct NcclWorldOptions {
   int version = 22809;
   std::uint64_t seed = 1;  // of the devices; 0: the laziest order
@@ -45,9 +48,9 @@ struct NcclWorldOptions {
       0;  // how often async_error returns InProgress after a group with communication
   std::vector<NcclFault> faults;
   bool one_gpu = false;  // all ranks report the same GPU
-  // How many kernels a GPU can hold at once; one is the worst case for kernels that wait for each
-  // other. Plans on several streams need room for as many.
-  std::size_t room = 1;
+  // Each holds one thread block of a kernel. Room for one kernel of NCCL's own choice is the worst
+  // case for kernels that wait for each other; plans on several streams need room for as many.
+  int multiprocessors = kBlocksOfKernel;
 };
 
 struct NcclHandle;  // one rank's end of a communicator, which an NcclComm points to
@@ -75,6 +78,7 @@ struct NcclSplitEntry {
   NcclHandle* parent;
   int color, key;
   backends::nccl::NcclComm* child;
+  int most_blocks;
 };
 
 // A communicator: all of its ends.
@@ -96,6 +100,7 @@ struct NcclHandle {
   int rank = -1;  // in the family
   StandinDevice* device = nullptr;
   std::int32_t global_rank = -1;
+  int blocks = kBlocksOfKernel;
   std::size_t next_collective = 0, next_split = 0;
   int outstanding = 0;  // launches not done
   int pending_polls = 0;
@@ -137,7 +142,7 @@ class NcclWorld {
   const std::string& finding() const { return finding_; }
 
   NcclFamily& add_family(std::size_t size, std::string name);
-  NcclHandle& add_handle(NcclFamily& family, int rank, StandinDevice& device);
+  NcclHandle& add_handle(NcclFamily& family, int rank, StandinDevice& device, int most_blocks);
   // Throws if it is not a communicator, or is gone.
   NcclHandle& handle(backends::nccl::NcclComm comm, const char* call);
   NcclFamily* family_of(const backends::nccl::NcclUniqueId& id);
@@ -146,7 +151,7 @@ class NcclWorld {
   // The number of this launch on a global rank.
   std::int64_t next_launch(std::int32_t rank) { return launches_of_[rank]++; }
   void add_launch(std::shared_ptr<NcclLaunch> launch) { launches_.push_back(std::move(launch)); }
-  // The launches whose kernels occupy a GPU, as many as have room.
+  // The launches whose kernels occupy a GPU, as many as have room, by global rank.
   std::map<std::int32_t, std::vector<NcclLaunch*>> running;
 
   // State of the meeting.

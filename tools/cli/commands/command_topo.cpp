@@ -10,6 +10,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
+#include "sim/machine_files/formats.h"
 #include "sim/machine_files/writers/writers.h"
 #include "sim/machines/plausible.h"
 #include "sim/machines/presets.h"
@@ -139,8 +140,7 @@ void run_check(const TopoOptions& options) {
 
 void add_name(CLI::App& command, const char* name, TopoOptions& options) {
   add_argument(command, name, options.name,
-               "preset, preset:count, or a file: a topology, NCCL's XML, or output of "
-               "nvidia-smi topo -m or p2pBandwidthLatencyTest");
+               "preset, preset:count, or a file: " + sim::topology_formats());
 }
 
 void run_list(const OutputOptions& options) {

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "core/planners/emit.h"
+#include "core/planners/collectives/emit.h"
 
 namespace reshard {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/layout/axis_cuts.h"
+#include "core/layout/sharding_text/axis_cuts.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/planners/emit.h"
+#include "core/planners/collectives/emit.h"
 
 #include <algorithm>
 

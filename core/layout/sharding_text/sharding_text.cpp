@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/layout/sharding_text.h"
+#include "core/layout/sharding_text/sharding_text.h"
 
 #include <algorithm>
 #include <string>
@@ -10,8 +10,8 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/layout/axis_cuts.h"
-#include "core/layout/device_tiles.h"
+#include "core/layout/sharding_text/axis_cuts.h"
+#include "core/layout/sharding_text/device_tiles.h"
 
 namespace reshard {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/planners/one_collective.h"
+#include "core/planners/collectives/one_collective.h"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 // more tile dims, along which devices hold the same. Placements follow from the first step along
 // each mesh axis: it changes the tile index of one dim by the number of tiles of the axes nested in
 // it, or the axis cuts nothing. The result is then compared with the text for every rank.
-#include "core/layout/device_tiles.h"
+#include "core/layout/sharding_text/device_tiles.h"
 
 #include <algorithm>
 #include <numeric>
@@ -14,7 +14,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/units.h"
-#include "core/layout/axis_cuts.h"
+#include "core/layout/sharding_text/axis_cuts.h"
 
 namespace reshard {
 namespace {

@@ -81,8 +81,7 @@ class NcclLibrary : public NcclApi {
     ncclConfig_t config = configuration(most_blocks);
     return ours(init_rank_(real(comm), size, value, rank, &config));
   }
-  NcclResult split(NcclComm parent, int color, int key, NcclComm* child,
-                   int most_blocks) override {
+  NcclResult split(NcclComm parent, int color, int key, NcclComm* child, int most_blocks) override {
     ncclConfig_t config = configuration(most_blocks);
     return ours(split_(real(parent), color, key, real(child), &config));
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Who holds and who needs the elements of a tensor, as the bounds count them.
 //
-// An *atom* is a part of which all elements have the same holders and needers: the intersection of a
-// source cell and a destination cell of products, or what lies in the same boxes. Kept Partial axes
-// (P->P) multiply the elements: addends at different kept coordinates are different atoms, each with
-// its own holders and needers. Along zero axes (S->P(sum)) a source cell has one coordinate;
-// destination ranks at other coordinates hold zeros, which nobody sends.
+// An *atom* is a part whose elements all have the same holders and needers: the intersection of
+// a source cell and a destination cell of products, or what lies in the same boxes. Kept Partial
+// axes (P->P) multiply the elements: addends at different kept coordinates are different atoms,
+// each with its own holders and needers. Along zero axes (S->P(sum)) a source cell has one
+// coordinate; destination ranks at other coordinates hold zeros, which nobody sends.
 //
 // Every list of holders and of needers is kept once however many atoms use it: atoms are enumerated
 // dim by dim and never stored.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which source pieces have what a destination piece needs, dim by dim, if both layouts are products:
-// their index sets are products of pieces, so the intersection of a destination shard with a source shard is a product
-// of piece intersections, and one table per dim serves all pairs of ranks.
+// Which source pieces have what a destination piece needs, dim by dim, if both layouts are
+// products: their index sets are products of pieces, so the intersection of a destination shard
+// with a source shard is a product of piece intersections, and one table per dim serves all pairs
+// of ranks.
 #pragma once
 
 #include <algorithm>

@@ -59,10 +59,10 @@ struct FoldMeaning {
 class Request {
  public:
   // Throws InputError, saying what and why, if shapes or dtypes differ, the source lacks elements
-  // that the destination needs, or a transition is forbidden: S->P except S(d)->P(sum), P(a)->P(b), R->P of product or a bitwise op, R->P(sum) of
-  // integers or of a folded product, mixed ops other than sum with avg on one side, an op that the
-  // dtype does not have. On an axis of size 1 all placements mean the same, and every transition is
-  // allowed.
+  // that the destination needs, or a transition is forbidden: S->P except S(d)->P(sum), P(a)->P(b),
+  // R->P of product or a bitwise op, R->P(sum) of integers or of a folded product, mixed ops other
+  // than sum with avg on one side, an op that the dtype does not have. On an axis of size 1 all
+  // placements mean the same, and every transition is allowed.
   Request(Layout source, Layout destination, std::string name = {});
 
   const Layout& source() const { return source_; }

@@ -47,7 +47,7 @@ namespace reshard {
 inline constexpr BufferId kSourceBuffer{0};
 inline constexpr BufferId kDestinationBuffer{1};
 
-// As many as have room on an H100 at once: 32 thread blocks each on 132 multiprocessors.
+// With 32 thread blocks each they fit on an H100 (132 multiprocessors); on less they get fewer.
 inline constexpr std::int32_t kMaxStreams = 4;
 
 // Copies the box of `source` at source_lo to the box of `destination` at destination_lo. Extents >

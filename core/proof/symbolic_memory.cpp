@@ -17,8 +17,8 @@ namespace {
 
 [[noreturn]] void refute_end(std::string what) { throw Refuted{{std::nullopt, std::move(what)}}; }
 
-// The parts of one rank under a layout, as pairs of (local box, shift) in the plan's dims. Dims that
-// the layout lacks come first.
+// The parts of one rank under a layout, as pairs of (local box, shift) in the plan's dims. Dims
+// that the layout lacks come first.
 template <class Visit>
 void for_each_local_box(const Layout& layout, std::int32_t position, int dims, Visit&& visit) {
   int leading = dims - layout.dims();

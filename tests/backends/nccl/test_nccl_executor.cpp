@@ -100,7 +100,7 @@ TEST_CASE("several ranks on one GPU need NCCL 2.30, some variables and a warning
   allow(shared, 23007);
   CHECK(variables == std::map<std::string, std::string>{{"NCCL_MULTI_RANK_GPU_ENABLE", "1"},
                                                         {"NCCL_NVLS_ENABLE", "0"},
-                                                        {"NCCL_MAX_CTAS", "8"},
+                                                        {"NCCL_MAX_CTAS", "4"},
                                                         {"CUDA_DEVICE_MAX_CONNECTIONS", "32"}});
   CHECK(warnings == std::vector<std::string>{"NCCL: 4 ranks on 1 GPU: results are those of that "
                                              "many GPUs, but times are not those of links"});

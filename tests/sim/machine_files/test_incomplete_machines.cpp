@@ -271,8 +271,8 @@ TEST_CASE("two clear clusters of rates are two islands") {
 TEST_CASE("files that are no machines") {
   CHECK(error_of("{\n \"traceEvents\": []}\n") ==
         "m:1: expected a topology ('reshard-topology 1' as the first line), NCCL's XML "
-        "(NCCL_TOPO_DUMP_FILE), nvidia-smi topo -m or p2pBandwidthLatencyTest output, found what "
-        "looks like a Chrome trace, such as torch.profiler (Kineto) or Perfetto writes");
+        "(NCCL_TOPO_DUMP_FILE), p2pBandwidthLatencyTest output or nvidia-smi topo -m output, found "
+        "what looks like a Chrome trace, such as torch.profiler (Kineto) or Perfetto writes");
   CHECK(error_of("<graphs version=\"1\"/>") ==
         "m:1: expected <system>, as NCCL_TOPO_DUMP_FILE writes it, found <graphs>: what looks like "
         "NCCL graphs (NCCL_GRAPH_DUMP_FILE); the file of NCCL_TOPO_DUMP_FILE can be read");

@@ -60,8 +60,7 @@ class NcclStandin : public backends::nccl::NcclApi {
   NcclResult get_unique_id(NcclUniqueId* id) override;
   NcclResult init_rank(NcclComm* comm, int size, const NcclUniqueId& id, int rank,
                        int most_blocks) override;
-  NcclResult split(NcclComm parent, int color, int key, NcclComm* child,
-                   int most_blocks) override;
+  NcclResult split(NcclComm parent, int color, int key, NcclComm* child, int most_blocks) override;
   NcclResult finalize(NcclComm comm) override;
   NcclResult destroy(NcclComm comm) override;
   NcclResult abort(NcclComm comm) override;

@@ -44,9 +44,13 @@ BoxCell cell_from(const Shape& shape, std::vector<Part> parts) {
   }
   check_disjoint(parts, false);
   check_disjoint(parts, true);
-  std::int64_t elements = 0;
+  std::optional<std::int64_t> room = shard_elements(out.local_shape);
+  if (!room)
+    throw InputError(fmt::format("expected a shard of at most 2^62 elements, found [{}]",
+                                 text(out.local_shape)));
+  std::int64_t elements = 0;  // at most `room`, as the boxes are disjoint
   for (const Part& part : parts) elements += part.box.volume();
-  if (shard_elements(out.local_shape) != elements)
+  if (*room != elements)
     throw InputError(fmt::format("expected boxes that fill the shard, found {} elements of [{}]",
                                  elements, text(out.local_shape)));
   std::sort(parts.begin(), parts.end(),
@@ -93,6 +97,8 @@ class BoxesReader {
     do {
       cursor_.skip_spaces();
       parts.push_back(part(place.at()));
+      if (parts.back().box.extent(0) > kMaxBytes - place.at()[0])
+        cursor_.fail("boxes of one rank that are at most the tensor");
       place.pass(parts.back().box);
       cursor_.skip_spaces();
     } while (cursor_.accept(","));

@@ -260,11 +260,12 @@ std::string Layout::placements_text() const {
 }
 
 std::string Layout::label() const {
-  constexpr std::size_t kMost = 60;
-  std::string all = placements_text();
-  if (is_product() || all.size() <= kMost) return all;
+  if (is_product()) return placements_text();
+  constexpr std::size_t kMostBoxes = 8, kMost = 60;
   std::size_t boxes = 0;
   for (const BoxCell& cell : boxes_->cells()) boxes += cell.parts.size();
+  if (boxes <= kMostBoxes)
+    if (std::string all = placements_text(); all.size() <= kMost) return all;
   return fmt::format("boxes({} in {} different shards)", boxes, boxes_->cells().size());
 }
 

@@ -58,7 +58,8 @@ TEST_CASE("explicit boxes that are no shards are refused") {
           "expected boxes that fill the shard, found 17 elements "
           "of [3,6]");
   refused("boxes(0: [0:2,0:6]@1,0)", "found 12 elements of [3,6]");
-  refused("boxes(0: [0:2,0:6]@2000000000000000000,2000000000000000000)", "fill the shard");
+  refused("boxes(0: [0:2,0:6]@2000000000000000000,2000000000000000000)",
+          "a shard of at most 2^62 elements");
   refused("boxes(4: [0:2,0:6])", "each rank of the mesh at most once, found 4");
   refused("boxes(0,0: [0:2,0:6])", "each rank of the mesh at most once, found 0");
   refused("boxes(0: [0:2,0:6]; 0: [2:4,0:6])", "each rank of the mesh at most once");
@@ -67,6 +68,12 @@ TEST_CASE("explicit boxes that are no shards are refused") {
   refused("boxes(0 [0:2,0:6])", "expected");
   refused("boxes(0: )", "expected '['");
   refused("boxes(0: [0:2,0:6]) R", "expected");
+  CHECK_THROWS_WITH(layout_of("boxes(0: [:], [:], [:])", "4611686018427387904"),
+                    Contains("boxes of one rank that are at most the tensor"));
+  CHECK_THROWS_WITH(layout_of("boxes(0: [:,:])", "4611686018427387904,4611686018427387904"),
+                    Contains("a shard of at most 2^62 elements"));
+  CHECK_THROWS_WITH(layout_of("boxes(1: [:,0:1])", "1099511627776,4611686018427387904"),
+                    Contains("2^62 bytes"));
   CHECK_THROWS_WITH(layout_of("boxes()", "", "4"), Contains("at least 1 dim, found a scalar"));
 }
 

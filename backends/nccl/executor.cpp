@@ -15,8 +15,7 @@
 namespace reshard::backends::nccl {
 namespace {
 
-// Of a stream, all ranks together: kMaxStreams times as many are fewer than the multiprocessors of
-// any GPU that NCCL supports.
+// Of a stream, all ranks together: kMaxStreams times as many fit on a GPU of 64 multiprocessors.
 constexpr std::int32_t kBlocksPerGpu = 16;
 
 std::vector<LocalRank> locals_of(const Job& job) {

@@ -50,8 +50,8 @@ class ShardingPicture {
         view_(view_of(request)),
         before_(side(request.source(), kMargin + kGutter)),
         after_(side(request.destination(), kMargin + 2 * kGutter + kPanel + kGap)),
-        by_source_(before_.slices.empty() || before_.slices[0].size() > 1 ||
-                   view_.slices.size() > 1) {
+        by_source_(!request.is_product() || before_.slices.empty() ||
+                   before_.slices[0].size() > 1 || view_.slices.size() > 1) {
     for (const std::vector<Tile>& tiles : (by_source_ ? before_ : after_).slices)
       for (const Tile& tile : tiles) number_.emplace(tile.positions, number_.size());
   }
@@ -230,8 +230,13 @@ class ShardingPicture {
     std::string out = fmt::format("{} {}: {}, {}", tile.positions.size() == 1 ? "rank" : "ranks",
                                   shortened(ranks, tile.positions.size()), text(box),
                                   bytes_text(box.volume() * element));
-    std::int64_t shard = element_count(side.layout.local_shape(tile.positions[0]));
-    if (!side.joined && shard != box.volume())
+    auto shard_of = [&](std::int32_t position) {
+      return element_count(side.layout.local_shape(position));
+    };
+    std::int64_t shard = shard_of(tile.positions[0]);
+    bool equal = std::all_of(tile.positions.begin(), tile.positions.end(),
+                             [&](std::int32_t position) { return shard_of(position) == shard; });
+    if (!side.joined && equal && shard != box.volume())
       out += fmt::format(" of {} each", bytes_text(shard * element));
     if (was != nullptr)
       out += fmt::format("; before on {}", shortened(holders_text(before_.layout, was->positions),

@@ -112,6 +112,7 @@ std::vector<Tile> tiles_of(const Layout& layout, const TileView& view, const Box
         all.insert(all.end(), cell.begin(), cell.end());
     std::sort(all.begin(), all.end());
   }
+  std::erase_if(tiles, [](const Tile& tile) { return tile.positions.empty(); });
   return tiles;
 }
 

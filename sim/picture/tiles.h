@@ -27,9 +27,10 @@ TileView view_of(const Request& request);
 
 struct Tile {
   Box box;                              // global indices, within the slice
-  std::vector<std::int32_t> positions;  // mesh positions that hold a part of it, ascending
+  std::vector<std::int32_t> positions;  // mesh positions that hold a part of it, ascending; some
 };
-// The tiles that make up a slice, row-major. At most 256 in all slices together.
+// The tiles of a slice that some rank holds, row-major: all, unless the layout is one of explicit
+// boxes. At most 256 in all slices together.
 std::vector<Tile> tiles_of(const Layout& layout, const TileView& view, const Box& slice);
 
 // Whether some tile contains several neighbouring shards.

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -134,6 +135,25 @@ void check_reach(const Tally& tally) {
   CHECK(tally.refuted < tally.broken);
 }
 
+// Plans by any planner, of requests that are drawn with the seeds from `seed` on.
+void break_planned(std::uint64_t seed, std::int64_t breaks,
+                   const std::function<std::optional<Request>(Prng&)>& draw, Tally& tally) {
+  Topology topology = star(kDrawnRanks);
+  PlannerInput input;
+  input.topology = &topology;
+  Verdicts verdicts;
+  for (; tally.broken < breaks; ++seed) {
+    Prng prng(seed);
+    std::optional<Request> request = draw(prng);
+    if (!request) continue;
+    Plan plan = any_plan(prng, *request, input);
+    if (elements(plan) > kMostElements) continue;
+    break_often(prng, {SlowMeaning(*request)}, plan,
+                fmt::format("seed {}: {} by {}", seed, request->text(), plan.planner), tally,
+                verdicts);
+  }
+}
+
 // Of a drawn request; none where it is large or the draw leads nowhere.
 std::optional<Plan> drawn(Prng& prng, int least_dims, std::int64_t most_elements,
                           std::size_t most_ranks) {
@@ -148,40 +168,15 @@ std::optional<Plan> drawn(Prng& prng, int least_dims, std::int64_t most_elements
 }  // namespace
 
 TEST_CASE("broken plans: 120,000 of the planners' plans, each refuted if and only if it is wrong") {
-  Topology topology = star(kDrawnRanks);
-  PlannerInput input;
-  input.topology = &topology;
   Tally tally;
-  Verdicts verdicts;
-  for (std::uint64_t seed = 500'000; tally.broken < 120'000 / kOneOf; ++seed) {
-    Prng prng(seed);
-    std::optional<Request> request = draw_request(prng);
-    if (!request) continue;
-    Plan plan = any_plan(prng, *request, input);
-    if (elements(plan) > kMostElements) continue;
-    break_often(prng, {SlowMeaning(*request)}, plan,
-                fmt::format("seed {}: {} by {}", seed, request->text(), plan.planner), tally,
-                verdicts);
-  }
+  break_planned(500'000, 120'000 / kOneOf, draw_request, tally);
   check_reach(tally);
 }
 
 TEST_CASE("broken plans: 20,000 of explicit boxes, each refuted if and only if it is wrong") {
-  Topology topology = star(kDrawnRanks);
-  PlannerInput input;
-  input.topology = &topology;
   Tally tally;
-  Verdicts verdicts;
-  for (std::uint64_t seed = 1'700'000; tally.broken < 20'000 / kOneOf; ++seed) {
-    Prng prng(seed);
-    std::optional<Request> request = draw_request_with_boxes(prng);
-    if (!request) continue;
-    Plan plan = any_plan(prng, *request, input);
-    if (elements(plan) > kMostElements) continue;
-    break_often(prng, {SlowMeaning(*request)}, plan,
-                fmt::format("seed {}: {} by {}", seed, request->text(), plan.planner), tally,
-                verdicts);
-  }
+  break_planned(
+      1'700'000, 20'000 / kOneOf, [](Prng& prng) { return draw_request_with_boxes(prng); }, tally);
   CHECK(tally.refuted * 10 > tally.broken * 5);
   CHECK(tally.refuted < tally.broken);
 }

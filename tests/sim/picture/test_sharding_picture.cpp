@@ -8,6 +8,8 @@
 #include "core/layout/request.h"
 #include "sim/picture/pictures.h"
 #include "tests/sim/picture/read_back.h"
+#include "tests/support/cases.h"
+#include "tests/support/part.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -145,6 +147,38 @@ TEST_CASE("tips name the holders of every part") {
         CHECK(holders(layout, last) == part.shown.ranks);
       }
     }
+}
+
+TEST_CASE("explicit boxes are drawn where a rank holds something") {
+  std::vector<Request> requests{
+      request_of("4", "16,8", "S(0)", "boxes(1: [0:4,:])"), request_of("4", "16,8", "R", "boxes()"),
+      request_of("4", "16,8", "boxes(2: [0:4,2:4])", "boxes(0-1: [2:3,2:4])", "2"),
+      request_of("4", "16,8",
+                 "boxes(0: [0:4,:]; 1: [4:8,:], [0:2,:]; 2: [8:16,0:5]; 3: [8:12,5:8], "
+                 "[14:16,5:8])",
+                 "boxes(0: [0:4,:], [8:12,:]; 1: [4:8,0:6])", "2")};
+  test::Prng prng(3);
+  while (requests.size() < 300 / test::kOneOf)
+    if (auto request = test::draw_request_with_boxes(prng);
+        request && request->shape().size() <= 2 && element_count(request->shape()) > 0)
+      requests.push_back(*std::move(request));
+  for (const Request& request : requests)
+    for (const char* side : {"before", "after"}) {
+      const Layout& layout =
+          side == std::string("before") ? request.source() : request.destination();
+      bool joined = layout.cuts(0).size() > 17 || layout.cuts(layout.dims() - 1).size() > 17;
+      CAPTURE(request.text(), side);
+      std::map<std::int32_t, std::int64_t> elements;
+      for (const DrawnTile& part : parts_of(picture_of(request), side)) {
+        if (!joined) CHECK(holders(layout, part.shown.box.lo) == part.shown.ranks);
+        for (std::int32_t rank : part.shown.ranks) elements[rank] += part.shown.box.volume();
+      }
+      for (std::int32_t position = 0; position < layout.mesh().size() && !joined; ++position)
+        CHECK(elements[to_int(layout.mesh().rank_at(position))] ==
+              element_count(layout.local_shape(position)));
+    }
+  auto tips = picture_of(requests[3]).texts("title");
+  CHECK(tips["ranks 0-1: [0:2,0:5], 40 B"] == 1);  // their shards differ in size
 }
 
 TEST_CASE("tips say bytes, and of a strided shard how many its pieces are together") {

@@ -247,27 +247,36 @@ class ErrorTest(unittest.TestCase):
 
 
 class SpeedTest(unittest.TestCase):
-    """Processor time, the best of several: other work on the machine counts little."""
+    """Processor time beside something else's in the same run, the best of several each."""
 
     def test_the_import_is_short(self):
         script = (
-            "import time; a = time.process_time(); import reshard; print(time.process_time() - a)"
+            "import time; a = time.process_time(); import {}; print(time.process_time() - a)"
         )
-        took = [
-            float(subprocess.run([sys.executable, "-c", script], capture_output=True).stdout)
-            for _ in range(5)
-        ]
-        self.assertLess(min(took), 0.050)
 
-    def test_what_was_planned_is_at_hand(self):
-        def ask():
-            reshard.plan(
-                (4096, 4096), "bf16", (4, 4), [Shard(0), Replicate()], [Replicate(), Shard(1)]
+        def best(module):
+            command = [sys.executable, "-c", script.format(module)]
+            return min(
+                float(subprocess.run(command, capture_output=True).stdout) for _ in range(5)
             )
 
-        ask()
-        took = timeit.repeat(ask, number=200, repeat=20, timer=time.process_time)
-        self.assertLess(min(took) / 200, 20e-6)
+        self.assertLess(best("reshard"), 2 * best("asyncio"))
+
+    def test_what_was_planned_is_at_hand(self):
+        def ask(rows):
+            reshard.plan(
+                (rows, 4096), "bf16", (4, 4), [Shard(0), Replicate()], [Replicate(), Shard(1)]
+            )
+
+        unseen = iter(range(40, 4096, 4))
+        anew = timeit.repeat(
+            lambda: ask(next(unseen)), number=1, repeat=20, timer=time.process_time
+        )
+        ask(4096)
+        again = timeit.repeat(
+            lambda: ask(4096), number=200, repeat=20, timer=time.process_time
+        )
+        self.assertLess(min(again) / 200, min(anew) / 50)
 
 
 class ProgramTest(unittest.TestCase):

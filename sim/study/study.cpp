@@ -183,11 +183,7 @@ Studies::Studies(std::shared_ptr<const Topology> topology, const PlannerRow& pla
         TransportOptions{static_cast<TransportKind>(kind), options.transport.nccl_version});
   usual_ = options.transport.kind.value_or(
       topology_->machine().transport.value_or(TransportKind::Ideal));
-  key_ = {{},
-          topology_->fingerprint(),
-          usual_,
-          static_cast<std::int32_t>(&planner - planners().data()),
-          options_.memory};
+  key_ = {{}, topology_->fingerprint(), usual_, &planner, options_.memory};
 }
 
 namespace {

@@ -111,7 +111,7 @@ RecordedRun run_of(const Plan& plan, const Topology& topology, const Recording& 
 struct StudyKey {
   Digest requests, topology;  // the first: of their order, too
   TransportKind transport;
-  std::int32_t planner;  // index in planners()
+  const PlannerRow* planner;
   MemoryLimits memory;
   friend bool operator==(const StudyKey&, const StudyKey&) = default;
 };

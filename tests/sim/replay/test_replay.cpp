@@ -32,7 +32,36 @@ std::string gather(int rows, const std::string& more = "") {
   return redistribute("u8", fmt::format("[{}, 1000]", rows), "S(0)", "R", "m", more);
 }
 
+// p2p, but of requests with 12 rows the last step is missing.
+Plan plan_wrongly(const Demand& demand, const PlannerInput& input) {
+  Plan plan = plan_p2p(demand, input);
+  if (demand.requests().front().shape()[0] == 12) plan.steps.pop_back();
+  return plan;
+}
+constexpr PlannerRow kWrong{.name = "wrong", .purpose = "", .make = plan_wrongly};
+
 }  // namespace
+
+TEST_CASE("No line's plan goes unproved") {
+  auto topology = std::make_shared<const Topology>(test::star(4));
+  auto refuses = [&](std::vector<int> rows) {
+    std::vector<std::string> lines;
+    for (int count : rows) lines.push_back(gather(count));
+    Trace trace = trace_of(kHeader, lines);
+    for (std::int64_t capacity : {0, 1, 4}) {
+      Studies studies(topology, kWrong, {.cache_capacity = capacity});
+      CHECK_THROWS_WITH(replay(trace, studies, {}),
+                        Catch::Contains("destination") && Catch::Contains("u8[12,1000]"));
+    }
+  };
+  refuses({12});
+  refuses({12, 4, 8});
+  refuses({4, 12, 8, 4});
+  refuses({4, 8, 12});
+  refuses({4, 8, 12, 12, 8});
+  Studies studies(topology, kWrong, {});
+  CHECK_NOTHROW(replay(trace_of(kHeader, {gather(4), gather(8)}), studies, {}));
+}
 
 TEST_CASE("A send waits for its recv, a stream for its turn, and an operation for its after") {
   Topology topology = test::star(4);

@@ -8,7 +8,8 @@
 namespace reshard {
 
 struct FileKind {
-  // Kinds that some command reads: "topology", "plan", "trace", "report", "measured", "matrices".
+  // Kinds that some command reads: "topology", "plan", "trace", "report", "measured", "matrices",
+  // "copies".
   // "log" may contain one of them, "json" and "xml" are of no known kind, "empty" has no content.
   // All others: "".
   std::string_view id;

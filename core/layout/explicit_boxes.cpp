@@ -10,6 +10,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/layout/box_index.h"
+#include "core/layout/box_text.h"
 
 namespace reshard {
 namespace {
@@ -130,18 +131,8 @@ class BoxesReader {
   }
 
   Box box() {
-    Box out;
     cursor_.expect("[");
-    for (int d = 0; d < shape_.size(); ++d) {
-      if (d > 0) cursor_.expect(",");
-      cursor_.skip_spaces();
-      bool whole = cursor_.accept(":");
-      out.lo.push_back(whole ? 0 : cursor_.integer("the first index of a box", 0, shape_[d]));
-      if (!whole) cursor_.expect(":");
-      out.hi.push_back(whole ? shape_[d]
-                             : cursor_.integer("the end of a box", out.lo[d], shape_[d]));
-      cursor_.skip_spaces();
-    }
+    Box out = read_box(cursor_, shape_);
     cursor_.expect("]");
     return out;
   }

@@ -72,10 +72,10 @@ def lay_out(root, folder):
     those inside golden scenarios. Returns their names, in order."""
     (folder / "traces").symlink_to(root / "traces")
     names = [str(p.relative_to(root)) for p in sorted((root / "traces").rglob("*"))
-             if p.suffix in (".jsonl", ".topo", ".xml", ".txt")]  # fmt: skip
+             if p.suffix in (".copies", ".jsonl", ".topo", ".xml", ".txt")]  # fmt: skip
     (folder / "fuzz").symlink_to(root / "tests/fuzz/corpus")
-    for kind in ("machine_file", "matrix", "measured", "measurements", "plan", "report", "topology",
-                 "trace"):  # fmt: skip
+    for kind in ("check", "machine_file", "matrix", "measured", "measurements", "plan", "report",
+                 "topology", "trace"):  # fmt: skip
         found = sorted((root / "tests/fuzz/corpus" / kind).iterdir())
         names += [f"fuzz/{kind}/{path.name}" for path in found]
     for path in sorted((root / "tests/golden").glob("*.golden")):
@@ -103,6 +103,8 @@ def readers(name):
         yield ["compare", name, name]
     elif suffix == ".plan":
         yield ["simulate", "--plan", name]
+    elif suffix == ".copies":
+        yield ["check", name]
     elif suffix == ".jsonl":
         yield ["replay", name, "--data-budget", "16MiB"]
     else:
@@ -206,8 +208,12 @@ def commands(inputs, reshard):
         if name.endswith(".plan"):
             yield ["plan", "--plan", name, "-v"]
             yield ["simulate", "--plan", name, "--json"]
+        if name.endswith(".copies"):
+            yield ["check", name, "-v"]
+            yield ["check", name, "--json"]
     # Not of `validate`: it names the backends that were found.
-    for name in ("plan", "simulate", "replay", "sweep", "topo", "calibrate", "compare", "ops"):
+    for name in ("plan", "simulate", "replay", "sweep", "topo", "calibrate", "check",
+                 "compare", "ops"):  # fmt: skip
         yield [name, "--help"]
     yield ["manual"]
     yield ["completion", "bash"]

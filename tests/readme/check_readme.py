@@ -44,9 +44,10 @@ def output_of(reshard, command):
     )
     # A busy machine says how far it is.
     said = [line for line in done.stderr.splitlines() if " s so far" not in line]
-    if done.returncode != 0 or said:
+    holds = done.returncode == 0 and not said
+    if not holds and done.returncode != 1:  # a check that does not hold says so
         sys.exit(f"readme: '{command}' ends with {done.returncode}: {done.stderr}")
-    return done.stdout
+    return done.stdout + "".join(line + "\n" for line in said)
 
 
 def faults_of(page, text):

@@ -74,6 +74,7 @@ CommandOutput output_of(std::vector<std::string> arguments) {
   add_sweep_command(app);
   add_calibrate_command(app);
   add_topo_command(app);
+  add_check_command(app);
   add_compare_command(app);
   add_ops_command(app);
   end(app);

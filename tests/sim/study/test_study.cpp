@@ -19,7 +19,8 @@ StudyKey key(std::uint64_t request, std::int32_t planner = 0, std::uint64_t topo
              std::int64_t limit = -1, TransportKind transport = TransportKind::Ideal) {
   MemoryLimits memory;
   if (limit >= 0) memory.limit_bytes = limit;
-  return {Digest{0, request}, Digest{topology, 0}, transport, planner, memory};
+  return {Digest{0, request}, Digest{topology, 0}, transport, &planners()[to_index(planner)],
+          memory};
 }
 
 std::shared_ptr<const Topology> machine() {

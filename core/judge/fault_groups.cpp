@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/judge/fault_groups.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/judge/mistakes.h"
+
+namespace reshard {
+namespace {
+
+template <class Item>
+void sort_once(std::vector<Item>& items) {
+  std::sort(items.begin(), items.end());
+  items.erase(std::unique(items.begin(), items.end()), items.end());
+}
+
+// Of a known tensor, elements that are as far from their places are one finding.
+DimVector shift_of(const Fault& fault) {
+  if (fault.kind != FaultKind::WrongIndex) return {};
+  DimVector out = fault.got_lo;
+  for (int d = 0; d < out.size(); ++d) out[d] -= fault.box.lo[d];
+  return out;
+}
+
+auto place_of(const Fault& fault) { return std::tuple(fault.to, fault.buffer, fault.box.lo); }
+
+}  // namespace
+
+std::vector<Finding> findings_of(std::vector<Fault> faults, const Stored& source,
+                                 const Stored& destination) {
+  std::stable_sort(faults.begin(), faults.end(),
+                   [](const Fault& a, const Fault& b) { return place_of(a) < place_of(b); });
+  std::map<std::tuple<FaultKind, ModelTensorId, ModelTensorId, DimVector>, Finding> grouped;
+  for (Fault& fault : faults) {
+    Finding& finding = grouped[{fault.kind, fault.tensor, fault.got, shift_of(fault)}];
+    finding.kind = fault.kind;
+    finding.tensor = fault.tensor;
+    finding.got = fault.got;
+    finding.elements += fault.elements;
+    finding.to.push_back(fault.to);
+    if (fault.from != Rank{-1}) finding.from.push_back(fault.from);
+    finding.lines.insert(finding.lines.end(), fault.lines.begin(), fault.lines.end());
+    finding.faults.push_back(std::move(fault));
+  }
+  std::vector<Finding> out;
+  for (auto& [key, finding] : grouped) {
+    sort_once(finding.to);
+    sort_once(finding.from);
+    sort_once(finding.lines);
+    out.push_back(std::move(finding));
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Finding& a, const Finding& b) { return a.elements > b.elements; });
+  name_mistakes(out, source, destination);
+  return out;
+}
+
+}  // namespace reshard

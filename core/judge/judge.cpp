@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/judge/judge.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+
+namespace reshard {
+namespace {
+
+// Contiguous runs of views that lie so between parts that they are looked at one by one: seconds.
+constexpr std::int64_t kMostRuns = std::int64_t{1} << 23;
+
+// The dim by which boxes are sorted so that few are open at a time: that of the most beginnings.
+int widest_dim(const std::vector<Box>& boxes) {
+  int best = 0;
+  std::size_t most = 0;
+  for (int d = 0; d < boxes.front().dims(); ++d) {
+    std::vector<std::int64_t> begins;
+    for (const Box& box : boxes) begins.push_back(box.lo[d]);
+    std::sort(begins.begin(), begins.end());
+    auto count = to_index(std::unique(begins.begin(), begins.end()) - begins.begin());
+    if (count > most) best = d;
+    most = std::max(most, count);
+  }
+  return best;
+}
+
+[[noreturn]] void fail_runs() {
+  throw InputError(
+      "expected copies whose elements lie in few contiguous runs of the parts that they meet, "
+      "found "
+      "more than 2^23 runs");
+}
+
+}  // namespace
+
+Judge::Judge(const Stored& source, const Stored& destination)
+    : source_(source), destination_(destination), budget_(kMostRuns) {
+  for (const StoredBuffer& buffer : destination.buffers())
+    written_.emplace_back(buffer.parts.size());
+}
+
+void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
+  if (from.count() != to.count())
+    throw InputError(
+        fmt::format("expected as many elements to be read as are written, found {} and {}",
+                    from.count(), to.count()));
+  ++copies_;
+  elements_ += to.count();
+  if (to.count() == 0) return;
+  bool inside = true;
+  for (const auto& [side, end] : {std::pair(&source_, &from), std::pair(&destination_, &to)})
+    if (!end->is_box && !is_in_buffer(*side, *end)) {
+      Fault fault{FaultKind::OutOfBuffer, to.rank, {}, {}, {}, to.count()};
+      fault.buffer = end == &to ? to.buffer : StoredBufferId{-1};
+      fault.from = end == &to ? Rank{-1} : from.rank;
+      fault.lines = {line};
+      add(std::move(fault));
+      inside = false;
+    }
+  if (!inside) return;
+  resolve(source_, from, read_);
+  resolve(destination_, to, wanted_);
+  if (to.is_box) {
+    std::vector<Box> left{to.box};
+    for (const Piece& piece : wanted_) subtract(piece.box, left);
+    for (const Box& box : left) {
+      Fault fault{FaultKind::NotHeld, to.rank, {}, to.tensor, box, box.volume()};
+      fault.lines = {line};
+      add(std::move(fault));
+    }
+  }
+  for (const Piece& piece : wanted_) {
+    compare(piece, from, line);
+    write(piece, line);
+  }
+}
+
+bool Judge::is_in_buffer(const Stored& side, const CopyEnd& end) const {
+  return end.view.offset >= 0 && end.view.end() <= element_count(side.buffers()[end.buffer].shape);
+}
+
+void Judge::resolve(const Stored& side, const CopyEnd& end, Pieces& out) {
+  out.clear();
+  if (end.is_box)
+    resolve_box(side, end, out);
+  else
+    resolve_view(side, end, out);
+}
+
+// What the rank holds twice is read from one place, and written to all.
+void Judge::resolve_box(const Stored& side, const CopyEnd& end, Pieces& out) {
+  DimVector weights = row_major(end.box.extents());
+  std::vector<Box> left{end.box};
+  for (Stored::PartId id : side.parts_of(end.rank, end.tensor)) {
+    const Box& part = side[id].box;
+    for (const Box& box : &side == &source_ ? left : std::vector<Box>{end.box}) {
+      Box common = intersect(part, box);
+      if (common.empty()) continue;
+      Piece piece{id, side.tensors()[end.tensor].same_as, common, 0, DimVector(common.dims(), 0)};
+      for (int d = 0; d < common.dims(); ++d) {
+        piece.position += (common.lo[d] - end.box.lo[d]) * weights[d];
+        if (common.extent(d) > 1) piece.weights[d] = weights[d];
+      }
+      out.push_back(piece);
+    }
+    subtract(part, left);
+    if (left.empty() && &side == &source_) return;
+  }
+}
+
+void Judge::resolve_view(const Stored& side, const CopyEnd& end, Pieces& out) {
+  const StoredBuffer& buffer = side.buffers()[end.buffer];
+  const std::vector<StoredPart>& parts = buffer.parts;
+  const std::int64_t last = end.view.end();
+  std::size_t i =
+      to_index(std::upper_bound(buffer.reach.begin(), buffer.reach.end(), end.view.offset) -
+               buffer.reach.begin());
+  for (; i < parts.size() && parts[i].offset < last; ++i) {
+    const StoredPart& part = parts[i];
+    meetings_.clear();
+    if (!find_meetings(end.view, part.view(), budget_, meetings_)) fail_runs();
+    for (const Meeting& meeting : meetings_)
+      out.push_back({{end.buffer, static_cast<std::int32_t>(i)},
+                     side.tensors()[part.tensor].same_as,
+                     shifted(meeting.box, part.box.lo),
+                     meeting.position,
+                     meeting.weights});
+  }
+}
+
+// What the copy reads for a piece that it writes.
+void Judge::compare(const Piece& wanted, const CopyEnd& from, std::int64_t line) {
+  std::int64_t met = 0;
+  std::vector<Box> boxes;
+  for (const Piece& read : read_) {
+    bool same = read.tensor == wanted.tensor && read.box == wanted.box &&
+                read.position == wanted.position && read.weights == wanted.weights;
+    if (same) return;
+    std::vector<Meeting> meetings;
+    if (!find_meetings(read.positions(), wanted.positions(), budget_, meetings)) fail_runs();
+    for (const Meeting& meeting : meetings) {
+      met += meeting.box.volume();
+      boxes.push_back(shifted(meeting.box, wanted.box.lo));
+      judge_meeting(wanted, read, meeting, from.rank, line);
+    }
+  }
+  if (met == wanted.box.volume()) return;
+  std::vector<Box> left{wanted.box};
+  for (const Box& box : boxes) subtract(box, left);
+  for (const Box& box : left) {
+    Fault fault =
+        fault_at(from.is_box ? FaultKind::NotHeld : FaultKind::Padding, wanted.part, box, line);
+    fault.from = from.rank;
+    add(std::move(fault));
+  }
+}
+
+// The elements of the meeting, by the index that they have in the piece that is read, are the same
+// if its first is, and if a step along a dim is one along the same dim there.
+void Judge::judge_meeting(const Piece& wanted, const Piece& read, const Meeting& meeting, Rank from,
+                          std::int64_t line) {
+  DimVector lo = index_at(meeting.position, read.box.extents());
+  for (int d = 0; d < lo.size(); ++d) lo[d] += read.box.lo[d];
+  Box box = shifted(meeting.box, wanted.box.lo);
+  bool right = read.tensor == wanted.tensor && lo == box.lo;
+  if (read.tensor == wanted.tensor) {
+    DimVector steps = row_major(read.box.extents());
+    for (int d = 0; d < box.dims(); ++d)
+      right = right && (box.extent(d) == 1 || meeting.weights[d] == steps[d]);
+  }
+  if (right) return;
+  FaultKind kind = read.tensor == wanted.tensor ? FaultKind::WrongIndex : FaultKind::WrongTensor;
+  if (source_.tensors()[read.tensor].dtype != source_.tensors()[wanted.tensor].dtype)
+    kind = FaultKind::WrongDtype;
+  Fault fault = fault_at(kind, wanted.part, box, line);
+  fault.from = from;
+  fault.got = read.tensor;
+  fault.got_lo = lo;
+  add(std::move(fault));
+}
+
+void Judge::write(const Piece& piece, std::int64_t line) {
+  written_[to_index(piece.part.buffer)][to_index(piece.part.part)].push_back({piece.box, line});
+}
+
+std::vector<Fault> Judge::finish() {
+  for (std::size_t buffer = 0; buffer < written_.size(); ++buffer)
+    for (std::size_t part = 0; part < written_[buffer].size(); ++part)
+      finish_part({id_of<StoredBufferId>(buffer), static_cast<std::int32_t>(part)},
+                  written_[buffer][part]);
+  return std::move(faults_);
+}
+
+void Judge::finish_part(Stored::PartId id, std::vector<Written>& written) {
+  Int128 volume = 0;
+  for (const Written& box : written) volume += box.box.volume();
+  std::size_t before = faults_.size();
+  if (written.size() > 1) find_twice(id, written);
+  if (volume != destination_[id].box.volume() || faults_.size() > before) find_missing(id, written);
+}
+
+// A sweep along one dim.
+void Judge::find_twice(Stored::PartId id, std::vector<Written>& written) {
+  std::vector<Box> boxes;
+  for (const Written& box : written) boxes.push_back(box.box);
+  const int d = widest_dim(boxes);
+  std::stable_sort(written.begin(), written.end(),
+                   [d](const Written& a, const Written& b) { return a.box.lo[d] < b.box.lo[d]; });
+  std::vector<const Written*> open;
+  for (const Written& box : written) {
+    if (box.box.dims() > 0)
+      std::erase_if(open, [&](const Written* other) { return other->box.hi[d] <= box.box.lo[d]; });
+    if (has_more_) return;
+    for (const Written* other : open) {
+      Box common = intersect(other->box, box.box);
+      if (common.empty()) continue;
+      Fault fault = fault_at(FaultKind::WrittenTwice, id, common, other->line);
+      if (box.line != other->line) fault.lines.push_back(box.line);
+      std::sort(fault.lines.begin(), fault.lines.end());
+      add(std::move(fault));
+    }
+    open.push_back(&box);
+  }
+}
+
+void Judge::find_missing(Stored::PartId id, const std::vector<Written>& written) {
+  std::vector<Box> left{destination_[id].box};
+  for (const Written& box : written) subtract(box.box, left);
+  for (const Box& box : left) {
+    Fault fault = fault_at(FaultKind::Missing, id, box, 0);
+    fault.lines.clear();
+    add(std::move(fault));
+  }
+}
+
+void Judge::add(Fault fault) {
+  has_more_ = faults_.size() >= kMostFaults;
+  if (!has_more_) faults_.push_back(std::move(fault));
+}
+
+Fault Judge::fault_at(FaultKind kind, Stored::PartId id, const Box& box, std::int64_t line) const {
+  Fault out{kind,      destination_.buffers()[id.buffer].rank,
+            id.buffer, destination_[id].tensor,
+            box,       box.volume()};
+  out.lines = {line};
+  return out;
+}
+
+std::string_view text(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::WrongTensor:
+      return "wrong tensor";
+    case FaultKind::WrongIndex:
+      return "wrong place";
+    case FaultKind::Padding:
+      return "padding read";
+    case FaultKind::NotHeld:
+      return "not held";
+    case FaultKind::OutOfBuffer:
+      return "out of buffer";
+    case FaultKind::WrittenTwice:
+      return "written twice";
+    case FaultKind::Missing:
+      return "missing";
+    case FaultKind::WrongDtype:
+      return "wrong dtype";
+  }
+  return "";
+}
+
+}  // namespace reshard

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Judges copies between the buffers of a model's ranks, by whoever planned them: whether every
+// destination element is written once, with the element of that name.
+//
+// Copies are given one by one; what each reads and writes is resolved by the parts of both sides.
+// A copy that is right leaves only the boxes that it wrote.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/stored/stored.h"
+
+namespace reshard {
+
+// What one end of a copy names: a box of a tensor that a rank holds, or elements of a buffer. The
+// elements of both ends are counted row-major, in the order of their dims.
+struct CopyEnd {
+  Rank rank;
+  // If `is_box`, of the tensor; otherwise of the buffer.
+  bool is_box;
+  ModelTensorId tensor;
+  Box box;
+  StoredBufferId buffer;
+  StridedView view;
+
+  std::int64_t count() const { return is_box ? box.volume() : view.count(); }
+};
+
+enum class FaultKind : std::uint8_t {
+  WrongTensor,   // another tensor's elements arrive
+  WrongIndex,    // elements of the right tensor, but of other places in it
+  Padding,       // elements without a part are read
+  NotHeld,       // a rank does not hold what is read or written there
+  OutOfBuffer,   // what is read or written is not in the buffer
+  WrittenTwice,  // by several copies, or by one
+  Missing,       // nothing is written
+  WrongDtype,    // elements are read as another dtype than they are written as
+};
+
+// What is wrong, at one box of one part.
+struct Fault {
+  FaultKind kind;
+  Rank to;                    // the rank that has the part
+  StoredBufferId buffer{-1};  // of the destination; -1 where the rank has no part
+  ModelTensorId tensor{-1};   // of the part; -1 of OutOfBuffer
+  // Of the tensor: all elements that are so. Where they arrive in another order than they are
+  // wanted in, some of the box can be right by chance.
+  Box box;
+  std::int64_t elements;  // of the box
+  // What arrives there: of WrongTensor and WrongIndex.
+  Rank from{-1};
+  ModelTensorId got{-1};
+  DimVector got_lo = {};
+  std::vector<std::int64_t> lines = {};  // of the copies, ascending
+};
+
+class Judge {
+ public:
+  // Both must outlive this, and have the same tensors.
+  Judge(const Stored& source, const Stored& destination);
+
+  // Throws InputError if the ends differ in their number of elements, or if what they name is so
+  // interleaved with parts that it cannot be looked at.
+  void copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line);
+  // All faults; call once, after the last copy. In no particular order.
+  std::vector<Fault> finish();
+
+  std::int64_t copies() const { return copies_; }
+  std::int64_t elements() const { return elements_; }  // that were copied
+  // Of faults, the first kMostFaults are kept; whether there were more.
+  static constexpr std::size_t kMostFaults = std::size_t{1} << 18;
+  bool has_more() const { return has_more_; }
+
+ private:
+  // A box of a part: what an end names, and the position of each of its elements in the copy.
+  struct Piece {
+    Stored::PartId part;
+    ModelTensorId tensor;
+    Box box;
+    std::int64_t position;
+    DimVector weights;
+    StridedView positions() const { return {position, box.extents(), weights}; }
+  };
+  using Pieces = std::vector<Piece>;
+  struct Written {
+    Box box;
+    std::int64_t line;
+  };
+
+  void resolve(const Stored& side, const CopyEnd& end, Pieces& out);
+  void resolve_box(const Stored& side, const CopyEnd& end, Pieces& out);
+  void resolve_view(const Stored& side, const CopyEnd& end, Pieces& out);
+  void compare(const Piece& wanted, const CopyEnd& from, std::int64_t line);
+  void judge_meeting(const Piece& wanted, const Piece& read, const Meeting& meeting, Rank from,
+                     std::int64_t line);
+  bool is_in_buffer(const Stored& side, const CopyEnd& end) const;
+  void write(const Piece& piece, std::int64_t line);
+  void finish_part(Stored::PartId id, std::vector<Written>& written);
+  void find_twice(Stored::PartId id, std::vector<Written>& written);
+  void find_missing(Stored::PartId id, const std::vector<Written>& written);
+  void add(Fault fault);
+  Fault fault_at(FaultKind kind, Stored::PartId id, const Box& box, std::int64_t line) const;
+  static std::uint64_t key_of(Stored::PartId id) {
+    return to_index(id.buffer) << 32 | to_index(id.part);
+  }
+
+  const Stored &source_, &destination_;
+  std::int64_t copies_ = 0, elements_ = 0, budget_;
+  Pieces read_, wanted_;  // of the current copy
+  std::vector<Meeting> meetings_;
+  std::vector<std::vector<std::vector<Written>>> written_;  // by buffer and part
+  std::vector<Fault> faults_;
+  bool has_more_ = false;
+};
+
+std::string_view text(FaultKind kind);
+
+}  // namespace reshard

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The mistakes that are made again and again, recognised by what they leave behind.
+#pragma once
+
+#include <vector>
+
+#include "core/judge/fault_groups.h"
+
+namespace reshard {
+
+// Sets Finding::mistake where one of them explains all faults of a finding.
+void name_mistakes(std::vector<Finding>& findings, const Stored& source, const Stored& destination);
+
+}  // namespace reshard

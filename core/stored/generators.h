@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Buffers of all ranks of a mesh at once, as frameworks fill them: tensors or rows of several
+// tensors in some order, cut by placements.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/layout/layout.h"
+#include "core/stored/stored.h"
+
+namespace reshard {
+
+// What is cut as one: rows (indices of the fused dim) of tensors, in memory order.
+//
+// Its text: "q_proj" is a tensor whole. "q:4 k:1 v:1 x128" takes 4 x 128 rows of q, 128 of k, 128
+// of v, then the next of each, until all end together; "gate:1 up:1 x1" interleaves. "pad64" adds
+// rows without a tensor up to a multiple of 64. "repeat" gives each of fewer blocks (of x rows)
+// than ranks to neighbouring ranks, as KV heads are.
+struct FusedBlock {
+  struct Section {
+    ModelTensorId tensor;
+    std::int64_t units;
+  };
+  std::vector<Section> sections;
+  std::int64_t unit_rows = 0;  // 0: one section, of the tensor's length
+  std::int64_t pad = 1;
+  bool repeat = false;
+};
+// Throws InputError naming `field`.
+FusedBlock parse_fused_block(std::string_view text, const ModelTensors& tensors,
+                             std::string_view field);
+
+struct FusedBuffer {
+  std::string name;
+  MeshRef mesh;
+  PlacementList placements;        // of every block; a dim of the tensors
+  std::vector<FusedBlock> blocks;  // each cut by itself, then joined along `dim`
+  int dim = 0;
+  // The dims of the tensors in memory order, outermost first; empty: 0, 1, ...
+  std::vector<int> order;
+};
+// Adds the buffer to every rank of the mesh that has some of it. Throws InputError for tensors
+// whose other dims differ, lengths that the sections do not divide, Partial placements, and blocks
+// to repeat that do not divide the ranks.
+void add_fused(Stored& to, const FusedBuffer& buffer);
+
+// Tensors flattened one behind the other, each begun at a multiple of `align` elements; the whole
+// padded to a multiple of `pad` and of the mesh's size, and cut evenly: FSDP1's and ZeRO's
+// partitions, buckets of optimizers.
+struct FlatBuffer {
+  std::string name;
+  MeshRef mesh;
+  std::vector<ModelTensorId> tensors;
+  std::int64_t align = 1, pad = 1;
+};
+void add_flat(Stored& to, const FlatBuffer& buffer);
+
+}  // namespace reshard

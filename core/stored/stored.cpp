@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/stored/stored.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+
+namespace reshard {
+namespace {
+
+// Contiguous runs that are compared one by one to find parts that overlap.
+constexpr std::int64_t kMostRuns = std::int64_t{1} << 22;
+// About 1 GB.
+constexpr std::size_t kMostParts = std::size_t{1} << 22;
+
+void check_size(const Shape& shape, DType dtype, std::string_view what) {
+  std::optional<std::int64_t> bytes = size_bytes(dtype);
+  for (std::int64_t extent : shape) {
+    if (extent < 0)
+      throw InputError(
+          fmt::format("{}: expected extents of at least 0, found [{}]", what, text(shape)));
+    if (bytes) bytes = checked_product(*bytes, extent);
+  }
+  if (!bytes)
+    throw InputError(fmt::format("{}: expected at most 2^62 bytes, found {}[{}]", what, text(dtype),
+                                 text(shape)));
+}
+
+}  // namespace
+
+ModelTensorId ModelTensors::put(ModelTensor tensor) {
+  auto id = id_of<ModelTensorId>(list_.size());
+  if (!by_name_.emplace(tensor.name, id).second)
+    throw InputError(
+        fmt::format("tensor: expected each name once, found {} again", quoted(tensor.name, 200)));
+  list_.push_back(std::move(tensor));
+  return id;
+}
+
+ModelTensorId ModelTensors::add(std::string name, Shape shape, DType dtype) {
+  check_size(shape, dtype, fmt::format("tensor {}", quoted(name, 200)));
+  return put({std::move(name), shape, dtype, id_of<ModelTensorId>(list_.size())});
+}
+
+ModelTensorId ModelTensors::add_alias(std::string name, std::string_view of) {
+  ModelTensor tensor = list_[at(of, "alias_of")];
+  tensor.name = std::move(name);
+  return put(std::move(tensor));
+}
+
+const ModelTensor* ModelTensors::find(std::string_view name) const {
+  auto found = by_name_.find(std::string(name));
+  return found == by_name_.end() ? nullptr : &list_[found->second];
+}
+
+ModelTensorId ModelTensors::at(std::string_view name, std::string_view field) const {
+  auto found = by_name_.find(std::string(name));
+  if (found == by_name_.end())
+    throw InputError(fmt::format("{}: expected a tensor of an earlier line, found {}", field,
+                                 quoted(name, 200)));
+  return found->second;
+}
+
+StoredBufferId Stored::add(StoredBuffer buffer) {
+  try {
+    check(buffer);
+  } catch (const InputError& error) {
+    throw error.in(
+        fmt::format("buffer {} of rank {}", quoted(buffer.name, 200), to_int(buffer.rank)));
+  }
+  auto id = id_of<StoredBufferId>(buffers_.size());
+  size_ += 1 + buffer.parts.size();
+  if (size_ > kMostParts)
+    throw InputError("expected at most 2^22 buffers and parts of one side, found more");
+  std::stable_sort(buffer.parts.begin(), buffer.parts.end(),
+                   [](const StoredPart& a, const StoredPart& b) { return a.offset < b.offset; });
+  for (std::size_t i = 0; i < buffer.parts.size(); ++i) {
+    std::int64_t end = buffer.parts[i].view().end();
+    buffer.reach.push_back(i == 0 ? end : std::max(buffer.reach.back(), end));
+    by_tensor_[key_of(buffer.rank, (*tensors_)[buffer.parts[i].tensor].same_as)].push_back(
+        {id, static_cast<std::int32_t>(i)});
+  }
+  by_name_.emplace(RankName{buffer.rank, buffer.name}, id);
+  buffers_.push_back(std::move(buffer));
+  return id;
+}
+
+void Stored::check(const StoredBuffer& buffer) const {
+  if (by_name_.contains({buffer.rank, buffer.name}))
+    throw InputError("expected each name once on a rank, found it again");
+  check_size(buffer.shape, buffer.dtype, "shape");
+  for (const StoredPart& part : buffer.parts) check_part(buffer, part);
+  check_disjoint(buffer);
+}
+
+void Stored::check_part(const StoredBuffer& buffer, const StoredPart& part) const {
+  const ModelTensor& tensor = (*tensors_)[part.tensor];
+  std::string what = element_text(tensor, part.box);
+  if (part.box.dims() != tensor.shape.size() || part.box.empty() ||
+      !contains(box_of(tensor.shape), part.box))
+    throw InputError(
+        fmt::format("expected parts of {}[{}], found {}", tensor.name, text(tensor.shape), what));
+  if (tensor.dtype != buffer.dtype)
+    throw InputError(fmt::format("expected parts of {} as the buffer has, found {} of {}",
+                                 text(buffer.dtype), what, text(tensor.dtype)));
+  std::int64_t room = element_count(buffer.shape);
+  Int128 end = Int128{part.offset} + 1;
+  for (int d = 0; d < part.box.dims(); ++d) {
+    if (part.strides[d] < 0) throw InputError("expected strides of at least 0, found less");
+    end += Int128{part.strides[d]} * (part.box.extent(d) - 1);
+  }
+  if (part.offset < 0 || end > room)
+    throw InputError(
+        fmt::format("expected parts within its {} elements, found {} to element {}", room, what,
+                    end <= kMaxBytes ? fmt::to_string(static_cast<std::int64_t>(end)) : "2^62"));
+  if (!is_nested(part.view()))
+    throw InputError(
+        fmt::format("expected strides that keep elements apart, found {} with strides {}", what,
+                    text(part.strides)));
+}
+
+// By a sweep over offsets: only parts whose spans overlap are looked at.
+void Stored::check_disjoint(const StoredBuffer& buffer) const {
+  std::vector<const StoredPart*> order, open;
+  for (const StoredPart& part : buffer.parts) order.push_back(&part);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* a, const auto* b) { return a->offset < b->offset; });
+  std::int64_t budget = kMostRuns;
+  std::vector<Meeting> meetings;
+  for (const StoredPart* part : order) {
+    StridedView view = part->view();
+    std::erase_if(open, [&](const auto* other) { return other->view().end() <= view.offset; });
+    for (const StoredPart* other : open) {
+      if (!find_meetings(view, other->view(), budget, meetings))
+        throw InputError("expected fewer parts that lie between each other, found too many");
+      if (!meetings.empty())
+        throw InputError(fmt::format("expected parts that do not overlap in it, found {} and {}",
+                                     element_text((*tensors_)[other->tensor], other->box),
+                                     element_text((*tensors_)[part->tensor], part->box)));
+    }
+    open.push_back(part);
+  }
+}
+
+std::optional<StoredBufferId> Stored::find(Rank rank, std::string_view name) const {
+  auto found = by_name_.find({rank, std::string(name)});
+  return found == by_name_.end() ? std::nullopt : std::optional(found->second);
+}
+
+const std::vector<Stored::PartId>& Stored::parts_of(Rank rank, ModelTensorId tensor) const {
+  static const std::vector<PartId> kNone;
+  auto found = by_tensor_.find(key_of(rank, (*tensors_)[tensor].same_as));
+  return found == by_tensor_.end() ? kNone : found->second;
+}
+
+std::vector<Rank> Stored::ranks() const {
+  std::set<Rank> out;
+  for (const StoredBuffer& buffer : buffers_) out.insert(buffer.rank);
+  return {out.begin(), out.end()};
+}
+
+std::int64_t Stored::bytes(Rank rank) const {
+  std::int64_t out = 0;
+  for (const StoredBuffer& buffer : buffers_)
+    if (buffer.rank == rank)
+      add_bytes(out, Int128{element_count(buffer.shape)} * size_bytes(buffer.dtype));
+  return out;
+}
+
+std::string element_text(const ModelTensor& tensor, const Box& box) {
+  std::string out = tensor.name + "[";
+  for (int d = 0; d < box.dims(); ++d) {
+    if (d > 0) out += ",";
+    bool whole = d < tensor.shape.size() && box.lo[d] == 0 && box.hi[d] == tensor.shape[d];
+    if (whole)
+      out += ":";
+    else if (box.extent(d) == 1)
+      out += fmt::to_string(box.lo[d]);
+    else
+      out += fmt::format("{}:{}", box.lo[d], box.hi[d]);
+  }
+  return out + "]";
+}
+
+}  // namespace reshard

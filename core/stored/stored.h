@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a model lies in the buffers of its ranks.
+//
+// A *part* is a box of a tensor that is a strided view of a buffer. Elements of a buffer without a
+// part are padding, of which nothing is said. Tensors can be other names of one tensor (tied
+// weights); an element is (tensor, index), the tensor being the one that has no other name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/ids.h"
+#include "core/layout/box.h"
+#include "core/stored/view.h"
+
+namespace reshard {
+
+// Indices of ModelTensors and of Stored::buffers().
+enum class ModelTensorId : std::int32_t {};
+enum class StoredBufferId : std::int32_t {};
+
+struct ModelTensor {
+  std::string name;
+  Shape shape;
+  DType dtype;
+  ModelTensorId same_as;  // itself, unless it is another name
+};
+
+// The tensors of a model, which both sides of a transfer share.
+class ModelTensors {
+ public:
+  // Throws InputError for a name that is there, a shape of too many bytes, and another name of a
+  // tensor that has another shape or dtype.
+  ModelTensorId add(std::string name, Shape shape, DType dtype);
+  ModelTensorId add_alias(std::string name, std::string_view of);
+
+  std::size_t size() const { return list_.size(); }
+  const ModelTensor& operator[](ModelTensorId id) const { return list_[id]; }
+  const ModelTensor* find(std::string_view name) const;
+  // Throws InputError "FIELD: expected a tensor ...".
+  ModelTensorId at(std::string_view name, std::string_view field) const;
+
+ private:
+  ModelTensorId put(ModelTensor tensor);
+  IndexVector<ModelTensorId, ModelTensor> list_;
+  std::unordered_map<std::string, ModelTensorId> by_name_;
+};
+
+struct StoredPart {
+  ModelTensorId tensor;
+  Box box;                  // not empty
+  std::int64_t offset = 0;  // of the first element, in elements of the buffer
+  DimVector strides;        // by dim of the tensor
+  StridedView view() const { return {offset, box.extents(), strides}; }
+};
+
+struct StoredBuffer {
+  Rank rank;
+  std::string name;
+  Shape shape;
+  DType dtype;
+  std::vector<StoredPart> parts = {};    // ascending by offset
+  std::vector<std::int64_t> reach = {};  // by part, the greatest end of those up to it
+};
+
+// A model on its ranks: one side of a transfer.
+class Stored {
+ public:
+  explicit Stored(const ModelTensors& tensors) : tensors_(&tensors) {}
+
+  // Sorts the parts. Throws InputError for a buffer that the rank has, parts outside of their
+  // tensor or the buffer, parts whose elements have two indices, parts of a buffer that overlap in
+  // it, and too many of either. The dtype of parts is their tensor's.
+  StoredBufferId add(StoredBuffer buffer);
+
+  const ModelTensors& tensors() const { return *tensors_; }
+  const IndexVector<StoredBufferId, StoredBuffer>& buffers() const { return buffers_; }
+  std::optional<StoredBufferId> find(Rank rank, std::string_view name) const;
+  // All parts of a tensor, under any of its names, on a rank: (buffer, index of the part).
+  struct PartId {
+    StoredBufferId buffer;
+    std::int32_t part;
+  };
+  const std::vector<PartId>& parts_of(Rank rank, ModelTensorId tensor) const;
+  const StoredPart& operator[](PartId id) const {
+    return buffers_[id.buffer].parts[to_index(id.part)];
+  }
+  // Ascending.
+  std::vector<Rank> ranks() const;
+  std::int64_t bytes(Rank rank) const;
+
+ private:
+  void check(const StoredBuffer& buffer) const;
+  void check_part(const StoredBuffer& buffer, const StoredPart& part) const;
+  void check_disjoint(const StoredBuffer& buffer) const;
+
+  struct RankName {
+    Rank rank;
+    std::string name;
+    friend bool operator==(const RankName&, const RankName&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const RankName& of) const {
+      return std::hash<std::string>()(of.name) * 31 + to_index(of.rank);
+    }
+  };
+  static std::uint64_t key_of(Rank rank, ModelTensorId tensor) {
+    return to_index(rank) << 32 | to_index(tensor);
+  }
+
+  const ModelTensors* tensors_;
+  IndexVector<StoredBufferId, StoredBuffer> buffers_;
+  std::size_t size_ = 0;  // buffers and parts
+  std::unordered_map<RankName, StoredBufferId, Hash> by_name_;
+  std::unordered_map<std::uint64_t, std::vector<PartId>> by_tensor_;
+};
+
+// "q_proj[0:4,:]", ":" for a whole dim.
+std::string element_text(const ModelTensor& tensor, const Box& box);
+
+}  // namespace reshard

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/check/check_file.h"
+
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "core/base/file_kinds.h"
+#include "sim/check/copy_line.h"
+#include "sim/check/layout_line.h"
+#include "sim/trace/line_reader.h"
+
+namespace reshard::sim {
+namespace {
+
+class Reader {
+ public:
+  Reader(LineReader& lines, const std::string& file) : lines_(lines) {
+    out_.file = file;
+    out_.tensors = std::make_unique<ModelTensors>();
+    out_.source = std::make_unique<Stored>(*out_.tensors);
+    out_.destination = std::make_unique<Stored>(*out_.tensors);
+  }
+
+  CheckedCopies read(const std::function<void(std::int64_t)>& progress) {
+    std::string line;
+    bool headed = false;
+    while (lines_.next(line)) {
+      if (line.find_first_not_of(" \t") == std::string::npos) continue;
+      if (progress && lines_.line_number() % 4096 == 0) progress(lines_.line_number());
+      std::string place = lines_.place();
+      if (!headed && line.find("\"reshard_check\"") == std::string::npos)
+        throw InputError(fmt::format(
+            "{}: expected a header such as {{\"reshard_check\": 1}} as the first line, found {}",
+            place, file_look(line)));
+      TraceJson json = parse_json_line(line, place);
+      TraceFields fields(json, place);
+      try {
+        if (!headed)
+          read_header(fields);
+        else
+          read_line(fields);
+      } catch (const InputError& error) {
+        if (std::string_view(error.what()).starts_with(place)) throw;
+        throw error.in(place);
+      }
+      headed = true;
+    }
+    if (!headed)
+      throw InputError(fmt::format(
+          "{}:1: expected a header such as {{\"reshard_check\": 1}} as the first line, found an "
+          "empty file",
+          out_.file));
+    start_judging();
+    out_.copies = judge_->copies();
+    out_.faults = judge_->finish();
+    out_.has_more = judge_->has_more();
+    return std::move(out_);
+  }
+
+ private:
+  void read_header(TraceFields& fields) {
+    fields.integer("reshard_check", 1, 1);
+    out_.topology =
+        fields.optional_string("topology", "a topology such as \"dgx-h100:2\"").value_or("");
+    fields.refuse_others("the header");
+  }
+
+  void read_line(TraceFields& fields) {
+    if (fields.has("from") || fields.has("to")) {
+      start_judging();
+      auto [from, to] = read_copy(fields, *out_.source, *out_.destination);
+      judge_->copy(from, to, lines_.line_number());
+      DType dtype = to.is_box ? (*out_.tensors)[to.tensor].dtype
+                              : out_.destination->buffers()[to.buffer].dtype;
+      add_bytes(out_.bytes, Int128{to.count()} * size_bytes(dtype));
+      return;
+    }
+    if (judge_)
+      throw InputError("expected tensors and buffers before the first copy, found one behind it");
+    if (fields.has("buffer") || fields.has("side"))
+      read_buffer(fields, *out_.source, *out_.destination);
+    else
+      read_tensor(fields, *out_.tensors);
+  }
+
+  void start_judging() {
+    if (!judge_) judge_.emplace(*out_.source, *out_.destination);
+  }
+
+  LineReader& lines_;
+  CheckedCopies out_;
+  std::optional<Judge> judge_;  // from the first copy on
+};
+
+}  // namespace
+
+CheckedCopies check_copies(std::istream& in, const std::string& file,
+                           const std::function<void(std::int64_t)>& progress) {
+  LineReader lines(in, file);
+  return Reader(lines, file).read(progress);
+}
+
+}  // namespace reshard::sim

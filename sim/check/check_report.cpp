@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/check/check_report.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/printable.h"
+#include "core/base/units.h"
+#include "core/layout/mesh.h"
+#include "sim/report/json.h"
+#include "sim/report/table.h"
+#include "sim/trace/findings.h"
+
+namespace reshard::sim {
+namespace {
+
+class Wording {
+ public:
+  explicit Wording(const CheckReport& report) : report_(report) {}
+
+  // "rank 2: k_proj[0:4,:] in 'qkv' gets q_proj[4:8,:] of rank 0".
+  std::string example(const Finding& finding) const {
+    const Fault& fault = finding.faults.front();
+    std::string out = fmt::format("rank {}", to_int(fault.to));
+    if (fault.kind == FaultKind::OutOfBuffer)
+      return fmt::format("{}: {}", out, out_of_buffer(fault));
+    out += fmt::format(": {}", element_text(tensor(fault.tensor), fault.box));
+    if (fault.buffer != StoredBufferId{-1})
+      out += fmt::format(" in '{}'", destination().buffers()[fault.buffer].name);
+    return out + what(fault);
+  }
+
+  std::string lines(const Finding& finding) const {
+    constexpr std::size_t kShown = 6;
+    if (finding.lines.empty()) return {};
+    std::string out = finding.lines.size() == 1 ? "line" : "lines";
+    for (std::size_t i = 0; i < finding.lines.size() && i < kShown; ++i)
+      out += fmt::format("{} {}", i == 0 ? "" : ",", finding.lines[i]);
+    return finding.lines.size() > kShown
+               ? fmt::format("{}, .. ({} in total)", out, finding.lines.size())
+               : out;
+  }
+
+ private:
+  const Stored& destination() const { return *report_.copies.destination; }
+  const ModelTensor& tensor(ModelTensorId id) const { return (*report_.copies.tensors)[id]; }
+
+  std::string out_of_buffer(const Fault& fault) const {
+    bool reads = fault.from != Rank{-1};
+    return fmt::format("{} elements are {} a buffer{}", fault.elements,
+                       reads ? "read from outside of" : "written outside of",
+                       reads ? fmt::format(" of rank {}", to_int(fault.from)) : "");
+  }
+
+  std::string what(const Fault& fault) const {
+    switch (fault.kind) {
+      case FaultKind::WrongTensor:
+      case FaultKind::WrongIndex:
+      case FaultKind::WrongDtype:
+        return got(fault);
+      case FaultKind::Padding:
+        return fmt::format(" gets padding of rank {}", to_int(fault.from));
+      case FaultKind::NotHeld:
+        return fault.from == Rank{-1} ? " is written, which the rank does not hold"
+                                      : fmt::format(" is read from rank {}, which does not hold it",
+                                                    to_int(fault.from));
+      case FaultKind::WrittenTwice:
+        return " is written twice";
+      case FaultKind::Missing:
+        return " is never written";
+      case FaultKind::OutOfBuffer:
+        break;
+    }
+    return {};
+  }
+
+  // A box of the same extents if those fit the tensor that arrives; else where it begins.
+  std::string got(const Fault& fault) const {
+    const ModelTensor& other = tensor(fault.got);
+    Box box{fault.got_lo, fault.got_lo};
+    bool fits = fault.box.dims() == box.dims();
+    for (int d = 0; d < box.dims(); ++d) box.hi[d] += fits ? fault.box.extent(d) : 1;
+    fits = fits && contains(box_of(other.shape), box);
+    for (int d = 0; !fits && d < box.dims(); ++d) box.hi[d] = box.lo[d] + 1;
+    std::string dtype = fault.kind == FaultKind::WrongDtype
+                            ? fmt::format(", which is {}", reshard::text(other.dtype))
+                            : "";
+    return fmt::format(" gets {}{} of rank {}{}", element_text(other, box), fits ? "" : " and on",
+                       to_int(fault.from), dtype);
+  }
+
+  const CheckReport& report_;
+};
+
+std::string sides_text(const CheckedCopies& copies) {
+  return fmt::format("{} to {}", ranks_words(copies.source->ranks()),
+                     ranks_words(copies.destination->ranks()));
+}
+
+}  // namespace
+
+CheckReport report_of(CheckedCopies copies) {
+  CheckReport out;
+  out.findings = findings_of(std::move(copies.faults), *copies.source, *copies.destination);
+  out.copies = std::move(copies);
+  return out;
+}
+
+std::string verdict(const CheckReport& report) {
+  if (report.findings.empty()) return "proved";
+  std::string out = counted(static_cast<std::int64_t>(report.findings.size()), "finding");
+  return report.copies.has_more ? fmt::format("{}, of the first {} places", out, Judge::kMostFaults)
+                                : out;
+}
+
+std::string check_text(const CheckReport& report, std::size_t rows, std::size_t width) {
+  const CheckedCopies& copies = report.copies;
+  Facts facts;
+  facts.add("copies",
+            fmt::format("{}: {} of {}, {}", copies.file, copies.copies,
+                        counted(static_cast<std::int64_t>(copies.tensors->size()), "tensor"),
+                        bytes_text(copies.bytes)));
+  facts.add("ranks", sides_text(copies));
+  facts.add("verdict",
+            report.findings.empty()
+                ? "proved: every element of the destination is written once, and is right"
+                : verdict(report));
+  std::string out = facts.text(width);
+  if (report.findings.empty()) return out;
+  Wording wording(report);
+  Table table({"finding", ">elements", ">places", "for example"});
+  for (std::size_t i = 0; i < report.findings.size() && i < rows; ++i) {
+    const Finding& finding = report.findings[i];
+    std::string where = wording.example(finding);
+    if (std::string lines = wording.lines(finding); !lines.empty())
+      where += fmt::format("; {}", lines);
+    table.add_row({std::string(text(finding.kind)), fmt::to_string(finding.elements),
+                   fmt::to_string(finding.faults.size()), where});
+    if (!finding.mistake.empty()) table.add_note(fmt::format("looks like: {}", finding.mistake));
+  }
+  out += fmt::format("\n{}", table.text(width));
+  if (report.findings.size() > rows)
+    out +=
+        fmt::format("and {} more findings (--verbose lists all)\n", report.findings.size() - rows);
+  return out;
+}
+
+std::string check_json(const CheckReport& report) {
+  const CheckedCopies& copies = report.copies;
+  Wording wording(report);
+  auto numbers = [](const std::vector<Rank>& ranks) {
+    return list_json(ranks, [](Rank rank) { return to_int(rank); });
+  };
+  return written(
+      {{"schema", "reshard.check/1"},
+       {"file", copies.file},
+       {"tensors", copies.tensors->size()},
+       {"from_ranks", numbers(copies.source->ranks())},
+       {"to_ranks", numbers(copies.destination->ranks())},
+       {"copies", copies.copies},
+       {"bytes", copies.bytes},
+       {"proved", report.findings.empty()},
+       {"all_places", !copies.has_more},
+       {"findings", list_json(report.findings, [&](const Finding& finding) {
+          bool has_tensor = finding.tensor != ModelTensorId{-1};
+          bool has_got = finding.got != ModelTensorId{-1};
+          return Json{
+              {"kind", text(finding.kind)},
+              {"tensor", has_tensor ? Json((*copies.tensors)[finding.tensor].name) : Json(nullptr)},
+              {"got", has_got ? Json((*copies.tensors)[finding.got].name) : Json(nullptr)},
+              {"elements", finding.elements},
+              {"places", finding.faults.size()},
+              {"to_ranks", numbers(finding.to)},
+              {"from_ranks", numbers(finding.from)},
+              {"lines", finding.lines},
+              {"example", wording.example(finding)},
+              {"mistake", or_null(finding.mistake)}};
+        })}});
+}
+
+}  // namespace reshard::sim

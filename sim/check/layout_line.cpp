@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/check/layout_line.h"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "core/layout/box_text.h"
+#include "core/layout/layout.h"
+#include "core/stored/generators.h"
+#include "sim/inputs/json_reader.h"
+
+namespace reshard::sim {
+namespace {
+
+constexpr std::string_view kDType = "a dtype such as \"bf16\"";
+
+std::vector<std::string> names_in(TraceFields& fields, std::string_view key,
+                                  std::string_view what) {
+  const TraceJson& value = fields.required(key, what);
+  if (!value.is_array() || value.empty()) fields.fail(key, what, value);
+  std::vector<std::string> out;
+  for (const TraceJson& entry : value) {
+    if (!entry.is_string()) fields.fail(key, what, entry);
+    out.push_back(entry.get<std::string>());
+  }
+  return out;
+}
+
+class BufferLine {
+ public:
+  BufferLine(TraceFields& fields, Stored& to) : fields_(fields), to_(to) {}
+
+  void read() {
+    if (fields_.has("parts"))
+      read_parts();
+    else if (fields_.has("flat"))
+      read_flat();
+    else
+      read_fused();
+  }
+
+ private:
+  const ModelTensors& tensors() const { return to_.tensors(); }
+  std::string name() { return fields_.string("buffer", "the name of a buffer"); }
+
+  MeshRef mesh() {
+    std::string ranks = fields_.has("ranks") ? ranks_text(fields_.ranks("ranks")) : "";
+    return std::make_shared<const Mesh>(
+        parse_mesh(fields_.string("mesh", "a mesh such as \"dp=2,tp=4\""), ranks, "mesh"));
+  }
+
+  void read_parts() {
+    StoredBuffer buffer{Rank{0},
+                        name(),
+                        parse_shape(fields_.shape("shape"), "shape"),
+                        parse_dtype(fields_.string("dtype", kDType), "dtype"),
+                        {}};
+    constexpr std::string_view kWhat =
+        "a list of parts such as {\"tensor\": \"w\", \"box\": \"0:4,:\", \"at\": \"0,0\"}";
+    const TraceJson& list = fields_.required("parts", kWhat);
+    if (!list.is_array()) fields_.fail("parts", kWhat, list);
+    for (const TraceJson& json : list) {
+      if (!json.is_object()) fields_.fail("parts", kWhat, json);
+      buffer.parts.push_back(part(json, buffer));
+    }
+    for (Rank rank : fields_.ranks("ranks")) {
+      buffer.rank = rank;
+      to_.add(buffer);
+    }
+  }
+
+  StoredPart part(const TraceJson& json, const StoredBuffer& buffer) {
+    std::string place = "parts";
+    TraceFields fields(json, place);
+    StoredPart out{};
+    out.tensor = tensors().at(fields.string("tensor", "the name of a tensor"), "tensor");
+    const Shape& shape = tensors()[out.tensor].shape;
+    auto box = fields.optional_string("box", "a box such as \"0:4,:\"");
+    out.box = box ? parse_box(*box, shape, "box") : box_of(shape);
+    if (const TraceJson* strides = fields.find("strides")) {
+      out.strides = read_integers(fields, "strides", *strides);
+      if (out.strides.size() != shape.size()) fields.fail("strides", "one for each dim", *strides);
+      out.offset = fields.integer("offset", 0, kMaxBytes);
+    } else if (fields.has("offset") || buffer.shape.size() != shape.size()) {
+      out.offset = fields.integer("offset", 0, kMaxBytes, 0);
+      out.strides = row_major(out.box.extents());
+    } else {
+      auto at = fields.optional_string("at", "an index in the buffer such as \"0,0\"");
+      DimVector lo = at ? parse_shape(*at, "at") : DimVector(shape.size(), 0);
+      if (lo.size() != shape.size())
+        throw InputError(fmt::format("at: expected {} indices, found {}", shape.size(), lo.size()));
+      for (int d = 0; d < lo.size(); ++d)
+        if (lo[d] > buffer.shape[d] - out.box.extent(d))
+          throw InputError(fmt::format("at: expected a place for {} in [{}], found {}",
+                                       text(out.box), text(buffer.shape), text(lo)));
+      StridedView view = view_of(box_at(lo, out.box.extents()), buffer.shape);
+      out.offset = view.offset;
+      out.strides = view.strides;
+    }
+    fields.refuse_others("a part");
+    return out;
+  }
+
+  void read_flat() {
+    FlatBuffer buffer{name(), mesh(), {}};
+    for (const std::string& tensor :
+         names_in(fields_, "flat", "a list of tensors such as [\"w1\", \"w2\"]"))
+      buffer.tensors.push_back(tensors().at(tensor, "flat"));
+    buffer.align = fields_.integer("align", 1, kMaxBytes / 4, 1);
+    buffer.pad = fields_.integer("pad", 1, kMaxBytes / 4, 1);
+    add_flat(to_, buffer);
+  }
+
+  // One tensor is the block of itself.
+  void read_fused() {
+    FusedBuffer buffer;
+    std::vector<std::string> blocks;
+    if (fields_.has("fused"))
+      blocks = names_in(fields_, "fused", "a list of blocks such as [\"q_proj\", \"k_proj\"]");
+    else
+      blocks = {fields_.string("tensor", "the name of a tensor")};
+    buffer.name = fields_.has("buffer") ? name() : blocks.front();
+    for (const std::string& block : blocks)
+      buffer.blocks.push_back(parse_fused_block(block, tensors(), "fused"));
+    int dims = tensors()[buffer.blocks.front().sections.front().tensor].shape.size();
+    buffer.mesh = mesh();
+    buffer.placements =
+        parse_placements(fields_.optional_string("placements", "placements such as \"S(0)R\"")
+                             .value_or(std::string(2 * to_index(buffer.mesh->axes()), 'R')
+                                           .substr(0, to_index(buffer.mesh->axes()))),
+                         buffer.mesh->axes(), dims, "placements");
+    buffer.dim = static_cast<int>(fields_.integer("dim", 0, kMaxDims - 1, 0));
+    if (const TraceJson* order = fields_.find("order")) read_order(*order, dims, buffer);
+    add_fused(to_, buffer);
+  }
+
+  void read_order(const TraceJson& value, int dims, FusedBuffer& buffer) {
+    DimVector order = read_integers(fields_, "order", value);
+    std::vector<bool> seen(to_index(dims), false);
+    for (std::int64_t d : order) {
+      if (order.size() != dims || d >= dims || seen[to_index(d)])
+        fields_.fail("order", fmt::format("each of the dims 0 to {} once", dims - 1), value);
+      seen[to_index(d)] = true;
+      buffer.order.push_back(static_cast<int>(d));
+    }
+  }
+
+  TraceFields& fields_;
+  Stored& to_;
+};
+
+}  // namespace
+
+void read_tensor(TraceFields& fields, ModelTensors& tensors) {
+  std::string name = fields.string("tensor", "the name of a tensor");
+  if (auto other = fields.optional_string("alias_of", "the name of a tensor"))
+    tensors.add_alias(std::move(name), *other);
+  else
+    tensors.add(std::move(name), parse_shape(fields.shape("shape"), "shape"),
+                parse_dtype(fields.string("dtype", kDType), "dtype"));
+  fields.refuse_others("a tensor");
+}
+
+void read_buffer(TraceFields& fields, Stored& source, Stored& destination) {
+  std::string side = fields.string("side", "\"from\", \"to\" or \"both\"");
+  if (side != "from" && side != "to" && side != "both")
+    throw InputError(fmt::format("side: expected \"from\", \"to\" or \"both\", found {}",
+                                 reshard::quoted(side)));
+  if (side != "to") BufferLine(fields, source).read();
+  if (side != "from") BufferLine(fields, destination).read();
+  fields.refuse_others("a buffer");
+}
+
+Box parse_box(std::string_view text, const Shape& shape, std::string_view field) {
+  Cursor cursor(text, field);
+  cursor.skip_spaces();
+  bool bracket = cursor.accept("[");
+  Box out = read_box(cursor, shape);
+  if (bracket) cursor.expect("]");
+  cursor.skip_spaces();
+  cursor.expect_end();
+  return out;
+}
+
+DimVector read_integers(const TraceFields& fields, std::string_view key, const TraceJson& value) {
+  constexpr std::string_view kWhat = "a list of at most 8 integers from 0";
+  if (!value.is_array() || value.size() > kMaxDims) fields.fail(key, kWhat, value);
+  DimVector out;
+  for (const TraceJson& entry : value) {
+    auto number = integer_in(entry, 0, kMaxBytes);
+    if (!number) fields.fail(key, kWhat, entry);
+    out.push_back(*number);
+  }
+  return out;
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Layouts as frameworks have them, by the number of the element at every place of every buffer; and
+// files of copies that are refused.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "core/base/errors.h"
+#include "sim/check/check_file.h"
+#include "sim/check/check_report.h"
+#include "tests/support/drawn_models.h"
+
+using namespace reshard;
+using namespace reshard::sim;
+using reshard::test::element_numbers;
+
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+// Lines of JSON with quotes of the other kind.
+CheckedCopies read(const std::vector<std::string>& lines) {
+  std::string text = "{'reshard_check': 1}\n";
+  for (const std::string& line : lines) text += line + "\n";
+  std::replace(text.begin(), text.end(), '\'', '"');
+  std::istringstream in(text);
+  return check_copies(in, "t.copies");
+}
+
+Numbers numbers_of(const Stored& side, int rank, std::string_view name) {
+  auto id = side.find(Rank{rank}, name);
+  REQUIRE(id);
+  return element_numbers(side)[to_index(*id)];
+}
+
+// Rows of `width` elements that begin with these.
+Numbers rows(const Numbers& begins, int width) {
+  Numbers out;
+  for (std::int64_t begin : begins)
+    for (int i = 0; i < width; ++i) out.push_back(begin < 0 ? -1 : begin + i);
+  return out;
+}
+
+const std::vector<std::string> kHeads = {"{'tensor': 'q', 'shape': [8, 3], 'dtype': 'bf16'}",
+                                         "{'tensor': 'k', 'shape': [4, 3], 'dtype': 'bf16'}",
+                                         "{'tensor': 'v', 'shape': [4, 3], 'dtype': 'bf16'}"};
+
+std::vector<std::string> with(std::vector<std::string> lines, const std::string& line) {
+  lines.push_back(line);
+  return lines;
+}
+
+void check_refused(const std::vector<std::string>& lines, const std::string& what) {
+  CAPTURE(lines.back());
+  CHECK_THROWS_WITH(read(lines), Catch::Contains("t.copies:" + std::to_string(lines.size() + 1)) &&
+                                     Catch::Contains(what));
+}
+
+}  // namespace
+
+TEST_CASE("Megatron's fused rows go head by head and are cut by raw rows") {
+  CheckedCopies of = read(with(kHeads,
+                               "{'side': 'from', 'buffer': 'qkv', 'mesh': 'tp=2', 'fused': ['q:2 "
+                               "k:1 v:1 x2'], 'placements': 'S(0)'}"));
+  CHECK(numbers_of(*of.source, 0, "qkv") == rows({0, 3, 6, 9, 24, 27, 36, 39}, 3));
+  CHECK(numbers_of(*of.source, 1, "qkv") == rows({12, 15, 18, 21, 30, 33, 42, 45}, 3));
+  of = read(with(kHeads,
+                 "{'side': 'from', 'buffer': 'qkv', 'mesh': 'tp=4', 'fused': ['q:2 k:1 v:1 x2'], "
+                 "'placements': 'S(0)'}"));
+  CHECK(numbers_of(*of.source, 1, "qkv") == rows({24, 27, 36, 39}, 3));
+}
+
+TEST_CASE("Sections are cut one by one, and KV heads repeated") {
+  CheckedCopies of =
+      read(with(kHeads,
+                "{'side': 'to', 'buffer': 'qkv', 'mesh': 'tp=4', 'ranks': '4-7', 'fused': ['q', 'k "
+                "x2 repeat', 'v x2 repeat'], 'placements': 'S(0)'}"));
+  CHECK(numbers_of(*of.destination, 4, "qkv") == rows({0, 3, 24, 27, 36, 39}, 3));
+  CHECK(numbers_of(*of.destination, 5, "qkv") == rows({6, 9, 24, 27, 36, 39}, 3));
+  CHECK(numbers_of(*of.destination, 7, "qkv") == rows({18, 21, 30, 33, 42, 45}, 3));
+}
+
+TEST_CASE("TP cuts first, FSDP2 what it left, and a rank may have nothing") {
+  std::vector<std::string> five = {"{'tensor': 'w', 'shape': [5, 1], 'dtype': 'bf16'}"};
+  CheckedCopies of = read(with(
+      five, "{'side': 'from', 'tensor': 'w', 'mesh': 'dp=2,tp=2', 'placements': '_S(0,2)S(0)'}"));
+  CHECK(numbers_of(*of.source, 0, "w") == Numbers{0, 1});
+  CHECK(numbers_of(*of.source, 1, "w") == Numbers{3});
+  CHECK(numbers_of(*of.source, 2, "w") == Numbers{2});
+  CHECK(numbers_of(*of.source, 3, "w") == Numbers{4});
+  of = read(with(five, "{'side': 'from', 'tensor': 'w', 'mesh': '4', 'placements': 'S(0)'}"));
+  CHECK_FALSE(of.source->find(Rank{3}, "w"));
+}
+
+TEST_CASE("Interleaved, swapped, transposed, padded and flat buffers") {
+  std::vector<std::string> lines = {"{'tensor': 'gate', 'shape': [3, 2], 'dtype': 'bf16'}",
+                                    "{'tensor': 'up', 'shape': [3, 2], 'dtype': 'bf16'}"};
+  CheckedCopies of =
+      read(with(lines, "{'side': 'to', 'buffer': 'b', 'mesh': '1', 'fused': ['gate:1 up:1 x1']}"));
+  CHECK(numbers_of(*of.destination, 0, "b") == Numbers{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
+  CHECK(of.destination->buffers()[StoredBufferId{0}].parts.size() == 2);
+  of = read(with(lines, "{'side': 'to', 'buffer': 'b', 'mesh': '1', 'fused': ['up', 'gate']}"));
+  CHECK(numbers_of(*of.destination, 0, "b") == Numbers{6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5});
+  of = read(with(lines, "{'side': 'to', 'tensor': 'up', 'mesh': '1', 'order': [1, 0]}"));
+  CHECK(numbers_of(*of.destination, 0, "up") == Numbers{6, 8, 10, 7, 9, 11});
+  of = read(with(
+      lines,
+      "{'side': 'to', 'buffer': 'b', 'mesh': '2', 'fused': ['up pad4'], 'placements': 'S(0)'}"));
+  CHECK(numbers_of(*of.destination, 1, "b") == Numbers{10, 11, -1, -1});
+  of = read(with(
+      lines,
+      "{'side': 'to', 'buffer': 'b', 'mesh': '2', 'flat': ['gate', 'up'], 'align': 4, 'pad': 4}"));
+  CHECK(numbers_of(*of.destination, 0, "b") == Numbers{0, 1, 2, 3, 4, 5, -1, -1});
+  CHECK(numbers_of(*of.destination, 1, "b") == Numbers{6, 7, 8, 9, 10, 11, -1, -1});
+}
+
+TEST_CASE("A tied name must be written where it lies") {
+  std::vector<std::string> lines = {
+      "{'tensor': 'embed', 'shape': [8, 2], 'dtype': 'bf16'}",
+      "{'tensor': 'lm_head', 'alias_of': 'embed'}",
+      "{'side': 'from', 'tensor': 'embed', 'mesh': 'tp=2', 'placements': 'S(0)'}",
+      "{'side': 'to', 'tensor': 'embed', 'mesh': 'tp=2', 'ranks': '2-3', 'placements': 'S(0)'}",
+      "{'side': 'to', 'tensor': 'lm_head', 'mesh': 'tp=2', 'ranks': '4-5', 'placements': 'S(0)'}"};
+  auto copy = [](int from, int to, const char* name, const char* box) {
+    return fmt::format(
+        "{{'from': {{'rank': {}, 'tensor': 'embed', 'box': '{}'}}, "
+        "'to': {{'rank': {}, 'tensor': '{}', 'box': '{}'}}}}",
+        from, box, to, name, box);
+  };
+  lines.push_back(copy(0, 2, "embed", "0:4,:"));
+  lines.push_back(copy(1, 3, "embed", "4:8,:"));
+  CheckReport report = report_of(read(lines));
+  REQUIRE(report.findings.size() == 1);
+  CHECK(report.findings[0].kind == FaultKind::Missing);
+  CHECK(report.findings[0].elements == 16);
+  CHECK(report.findings[0].mistake == "lm_head is tied to another name, and only that is written");
+  lines.push_back(copy(0, 4, "lm_head", "0:4,:"));
+  lines.push_back(copy(1, 5, "lm_head", "4:8,:"));
+  report = report_of(read(lines));
+  CHECK(report.findings.empty());
+  CHECK(report.copies.bytes == 64);
+}
+
+TEST_CASE("Known mistakes are named") {
+  auto mistakes = [](const std::vector<std::string>& lines) {
+    std::vector<std::string> out;
+    for (const Finding& finding : report_of(read(lines)).findings) out.push_back(finding.mistake);
+    return out;
+  };
+  const std::vector<std::string> base = {
+      "{'tensor': 'a', 'shape': [4, 2], 'dtype': 'bf16'}",
+      "{'tensor': 'b', 'shape': [4, 2], 'dtype': 'bf16'}",
+      "{'side': 'from', 'tensor': 'a', 'mesh': '1'}",
+      "{'side': 'from', 'tensor': 'b', 'mesh': '1'}",
+      "{'side': 'to', 'buffer': 'ab', 'mesh': '1', 'ranks': '1', 'fused': ['a', 'b']}"};
+  auto both = [&](const char* first, const char* second) {
+    return with(with(base, fmt::format("{{'from': {{'rank': 0, 'tensor': '{}'}}, 'to': {{'rank': "
+                                       "1, 'buffer': 'ab', 'box': '0:4,:'}}}}",
+                                       first)),
+                fmt::format("{{'from': {{'rank': 0, 'tensor': '{}'}}, 'to': {{'rank': 1, 'buffer': "
+                            "'ab', 'box': '4:8,:'}}}}",
+                            second));
+  };
+  CHECK(mistakes(both("a", "b")).empty());
+  CHECK(mistakes(both("b", "a")) == std::vector<std::string>{"a and b are taken for each other",
+                                                             "b and a are taken for each other"});
+  std::vector<std::string> cut = {"{'tensor': 'k', 'shape': [4, 1], 'dtype': 'bf16'}",
+                                  "{'side': 'from', 'tensor': 'k', 'mesh': '1'}",
+                                  "{'side': 'to', 'buffer': 'k', 'mesh': '4', 'ranks': '1-4', "
+                                  "'fused': ['k x2 repeat'], 'placements': 'S(0)'}"};
+  for (int rank = 0; rank < 4; ++rank)
+    cut.push_back(
+        fmt::format("{{'from': {{'rank': 0, 'tensor': 'k', 'box': '{},:'}}, 'to': {{'rank': {}, "
+                    "'buffer': 'k', 'box': '0,:'}}}}",
+                    rank, rank + 1));
+  for (const std::string& mistake : mistakes(cut))
+    CHECK(mistake == "k is cut into 4 pieces, but 2 ranks each need the same");
+  CHECK(mistakes(cut).size() >= 2);
+  std::vector<std::string> exchanged = {
+      "{'tensor': 'w', 'shape': [4, 2], 'dtype': 'bf16'}",
+      "{'side': 'from', 'tensor': 'w', 'mesh': '1'}",
+      "{'side': 'to', 'tensor': 'w', 'mesh': '2', 'ranks': '1-2', 'placements': 'S(0)'}",
+      "{'from': {'rank': 0, 'tensor': 'w', 'box': '2:4,:'}, 'to': {'rank': 1, 'buffer': 'w'}}",
+      "{'from': {'rank': 0, 'tensor': 'w', 'box': '0:2,:'}, 'to': {'rank': 2, 'buffer': 'w'}}"};
+  CHECK(mistakes(exchanged) ==
+        std::vector<std::string>{"rank 2 gets what rank 1 needs", "rank 1 gets what rank 2 needs"});
+  exchanged[3] =
+      "{'from': {'rank': 0, 'tensor': 'w', 'box': '1:3,:'}, 'to': {'rank': 1, 'buffer': 'w'}}";
+  exchanged[4] =
+      "{'from': {'rank': 0, 'tensor': 'w', 'box': '2:4,:'}, 'to': {'rank': 2, 'buffer': 'w'}}";
+  CHECK(mistakes(exchanged) == std::vector<std::string>{"shifted by 1 along dim 0"});
+}
+
+TEST_CASE("What a file of copies cannot say is refused with its line") {
+  check_refused({"{'tensor': 'w', 'shape': [4, 2]}"}, "dtype");
+  check_refused({"{'tensor': 'w', 'alias_of': 'x'}"}, "expected a tensor of an earlier line");
+  check_refused(with(kHeads, kHeads[0]), "expected each name once");
+  check_refused(with(kHeads, "{'side': 'up', 'tensor': 'q', 'mesh': '2'}"), "side");
+  check_refused(with(kHeads, "{'side': 'to', 'tensor': 'q', 'mesh': '2', 'placements': 'P(sum)'}"),
+                "without Partial");
+  check_refused(with(kHeads, "{'side': 'to', 'buffer': 'b', 'mesh': '2', 'fused': ['q:2 k:1 x3']}"),
+                "expected sections that end together");
+  check_refused(with(kHeads, "{'side': 'to', 'buffer': 'b', 'mesh': '2', 'fused': ['q:2 k:1']}"),
+                "the rows of a unit");
+  check_refused(with(kHeads,
+                     "{'side': 'to', 'buffer': 'b', 'mesh': '3', 'fused': ['k x2 repeat'], "
+                     "'placements': 'S(0)'}"),
+                "share evenly");
+  check_refused(with(kHeads, "{'side': 'to', 'tensor': 'q', 'mesh': '2', 'order': [0, 0]}"),
+                "each of the dims");
+  auto parts = [](const char* list) {
+    return with(kHeads, fmt::format("{{'side': 'to', 'buffer': 'b', 'ranks': '0', 'shape': [4, 3], "
+                                    "'dtype': 'bf16', 'parts': [{}]}}",
+                                    list));
+  };
+  check_refused(
+      parts("{'tensor': 'q', 'box': '0:3,:'}, {'tensor': 'k', 'box': '0:2,:', 'at': '2,0'}"),
+      "do not overlap");
+  check_refused(parts("{'tensor': 'q', 'box': '0:3,:', 'at': '2,0'}"), "expected a place");
+  check_refused(parts("{'tensor': 'q', 'box': '0:3,:', 'offset': 5}"), "within its 12 elements");
+  check_refused(parts("{'tensor': 'q', 'box': '0:2,:', 'offset': 0, 'strides': [2, 1]}"),
+                "keep elements apart");
+  check_refused(parts("{'tensor': 'q', 'box': '7:9,:'}"), "the end of a box");
+  std::vector<std::string> model =
+      with(with(kHeads, "{'side': 'both', 'tensor': 'q', 'mesh': '1'}"), "");
+  model.pop_back();
+  check_refused(
+      with(
+          model,
+          "{'from': {'rank': 0, 'tensor': 'q'}, 'to': {'rank': 0, 'tensor': 'q', 'box': '0:4,:'}}"),
+      "as many elements");
+  check_refused(
+      with(model, "{'from': {'rank': 0, 'buffer': 'x'}, 'to': {'rank': 0, 'tensor': 'q'}}"),
+      "expected one that rank 0 has");
+  check_refused(with(model,
+                     "{'from': {'rank': 0, 'buffer': 'q', 'byte': 3}, 'to': {'rank': 0, 'buffer': "
+                     "'q', 'byte': 0}, 'bytes': 2}"),
+                "a multiple of 2");
+  check_refused(
+      with(model,
+           "{'from': {'rank': 0, 'buffer': 'q'}, 'to': {'rank': 0, 'buffer': 'q'}, 'of': 1}"),
+      "an unknown one");
+  model.push_back("{'from': {'rank': 0, 'buffer': 'q'}, 'to': {'rank': 0, 'buffer': 'q'}}");
+  CHECK(report_of(read(model)).findings.empty());
+  check_refused(with(model, "{'tensor': 'z', 'shape': [1], 'dtype': 'bf16'}"),
+                "before the first copy");
+  std::istringstream empty, other("{\"reshard_trace\": 1}\n");
+  CHECK_THROWS_WITH(check_copies(empty, "e"), Catch::Contains("an empty file"));
+  CHECK_THROWS_WITH(check_copies(other, "o"), Catch::Contains("a reshard trace"));
+}

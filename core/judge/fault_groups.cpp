@@ -5,16 +5,11 @@
 #include <map>
 #include <tuple>
 
+#include "core/base/sort_once.h"
 #include "core/judge/mistakes.h"
 
 namespace reshard {
 namespace {
-
-template <class Item>
-void sort_once(std::vector<Item>& items) {
-  std::sort(items.begin(), items.end());
-  items.erase(std::unique(items.begin(), items.end()), items.end());
-}
 
 // Of a known tensor, elements that are as far from their places are one finding.
 DimVector shift_of(const Fault& fault) {

@@ -49,7 +49,6 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
         fmt::format("expected as many elements to be read as are written, found {} and {}",
                     from.count(), to.count()));
   ++copies_;
-  elements_ += to.count();
   if (to.count() == 0) return;
   bool inside = true;
   for (const auto& [side, end] : {std::pair(&source_, &from), std::pair(&destination_, &to)})

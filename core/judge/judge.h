@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/stored/stored.h"
@@ -69,7 +68,6 @@ class Judge {
   std::vector<Fault> finish();
 
   std::int64_t copies() const { return copies_; }
-  std::int64_t elements() const { return elements_; }  // that were copied
   // Of faults, the first kMostFaults are kept; whether there were more.
   static constexpr std::size_t kMostFaults = std::size_t{1} << 18;
   bool has_more() const { return has_more_; }
@@ -103,12 +101,9 @@ class Judge {
   void find_missing(Stored::PartId id, const std::vector<Written>& written);
   void add(Fault fault);
   Fault fault_at(FaultKind kind, Stored::PartId id, const Box& box, std::int64_t line) const;
-  static std::uint64_t key_of(Stored::PartId id) {
-    return to_index(id.buffer) << 32 | to_index(id.part);
-  }
 
   const Stored &source_, &destination_;
-  std::int64_t copies_ = 0, elements_ = 0, budget_;
+  std::int64_t copies_ = 0, budget_;
   Pieces read_, wanted_;  // of the current copy
   std::vector<Meeting> meetings_;
   std::vector<std::vector<std::vector<Written>>> written_;  // by buffer and part

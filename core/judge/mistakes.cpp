@@ -11,6 +11,9 @@
 namespace reshard {
 namespace {
 
+// Of more findings nobody reads; more lookups take seconds.
+constexpr std::size_t kMostNamed = 1000, kMostLookups = std::size_t{1} << 22;
+
 // The element of a buffer at which a rank has an element of a tensor.
 struct Location {
   StoredBufferId buffer;
@@ -36,17 +39,21 @@ std::optional<Location> location_of(const Stored& side, Rank rank, ModelTensorId
 // order in which they begin.
 class AsBlocks {
  public:
-  AsBlocks(const Stored& side, StoredBufferId buffer) : side_(side), buffer_(buffer) {
+  AsBlocks(const Stored& side, StoredBufferId buffer) : side_(side) {
     const std::vector<StoredPart>& parts = side.buffers()[buffer].parts;
     for (const StoredPart& part : parts) {
       ModelTensorId root = side.tensors()[part.tensor].same_as;
       if (std::find(order_.begin(), order_.end(), root) == order_.end()) order_.push_back(root);
     }
+    for (const StoredPart& part : parts)
+      parts_[side.tensors()[part.tensor].same_as].push_back(&part);
     std::int64_t begin = 0;
     for (ModelTensorId tensor : order_) {
       begin_[tensor] = begin;
-      for (const StoredPart& part : parts)
-        if (side.tensors()[part.tensor].same_as == tensor) begin += part.box.volume();
+      std::vector<const StoredPart*>& own = parts_[tensor];
+      for (const StoredPart* part : own) begin += part->box.volume();
+      std::sort(own.begin(), own.end(),
+                [](const auto* a, const auto* b) { return a->box.lo < b->box.lo; });
     }
   }
 
@@ -65,7 +72,7 @@ class AsBlocks {
     auto begin = begin_.find(tensor);
     if (begin == begin_.end()) return std::nullopt;
     std::int64_t offset = begin->second;
-    for (const StoredPart* part : parts_of(tensor)) {
+    for (const StoredPart* part : parts_.at(tensor)) {
       Box one{index, index};
       for (int d = 0; d < index.size(); ++d) ++one.hi[d];
       if (!contains(part->box, one)) {
@@ -80,32 +87,28 @@ class AsBlocks {
   }
 
  private:
-  std::vector<const StoredPart*> parts_of(ModelTensorId tensor) const {
-    std::vector<const StoredPart*> out;
-    for (const StoredPart& part : side_.buffers()[buffer_].parts)
-      if (side_.tensors()[part.tensor].same_as == tensor) out.push_back(&part);
-    std::sort(out.begin(), out.end(),
-              [](const auto* a, const auto* b) { return a->box.lo < b->box.lo; });
-    return out;
-  }
-
   const Stored& side_;
-  StoredBufferId buffer_;
   std::vector<ModelTensorId> order_;
+  std::map<ModelTensorId, std::vector<const StoredPart*>> parts_;  // each ascending by box
   std::map<ModelTensorId, std::int64_t> begin_;
 };
 
 class Mistakes {
  public:
   Mistakes(std::vector<Finding>& findings, const Stored& source, const Stored& destination)
-      : findings_(findings), source_(source), destination_(destination) {}
+      : findings_(findings),
+        source_(source),
+        destination_(destination),
+        ranks_(destination.ranks()) {}
 
   void name() {
-    for (Finding& finding : findings_)
+    for (std::size_t i = 0; i < findings_.size() && i < kMostNamed; ++i) {
+      Finding& finding = findings_[i];
       for (auto look : {&Mistakes::read_as_blocks, &Mistakes::written_as_blocks,
                         &Mistakes::exchanged, &Mistakes::of_other_ranks,
                         &Mistakes::cut_not_repeated, &Mistakes::tied, &Mistakes::shifted})
         if (finding.mistake.empty()) finding.mistake = (this->*look)(finding);
+    }
   }
 
  private:
@@ -115,13 +118,14 @@ class Mistakes {
            finding.kind == FaultKind::WrongDtype;
   }
 
-  std::string read_as_blocks(const Finding& finding) const {
+  std::string read_as_blocks(const Finding& finding) {
     if (!is_wrong(finding)) return {};
     std::string out;
     for (const Fault& fault : finding.faults) {
       auto is = location_of(source_, fault.from, fault.got, fault.got_lo);
       if (!is) return {};
-      AsBlocks blocks(source_, is->buffer);
+      const AsBlocks& blocks =
+          of_source_.try_emplace(is->buffer, source_, is->buffer).first->second;
       auto would = blocks.offset_of(tensor(fault.tensor).same_as, fault.box.lo);
       if (blocks.is_one_tensor() || !would || *would != is->offset) return {};
       out = fmt::format("'{}' of rank {} is read as {}", source_.buffers()[is->buffer].name,
@@ -130,13 +134,14 @@ class Mistakes {
     return out;
   }
 
-  std::string written_as_blocks(const Finding& finding) const {
+  std::string written_as_blocks(const Finding& finding) {
     if (!is_wrong(finding)) return {};
     std::string out;
     for (const Fault& fault : finding.faults) {
       auto is = location_of(destination_, fault.to, fault.tensor, fault.box.lo);
       if (!is) return {};
-      AsBlocks blocks(destination_, is->buffer);
+      const AsBlocks& blocks =
+          of_destination_.try_emplace(is->buffer, destination_, is->buffer).first->second;
       auto would = blocks.offset_of(fault.got, fault.got_lo);
       if (blocks.is_one_tensor() || !would || *would != is->offset) return {};
       out = fmt::format("'{}' of rank {} is written as {}", destination_.buffers()[is->buffer].name,
@@ -146,7 +151,7 @@ class Mistakes {
   }
 
   // Two tensors, each in the other's place.
-  std::string exchanged(const Finding& finding) const {
+  std::string exchanged(const Finding& finding) {
     if (finding.kind != FaultKind::WrongTensor) return {};
     for (const Finding& other : findings_)
       if (other.kind == FaultKind::WrongTensor && tensor(other.tensor).same_as == finding.got &&
@@ -157,8 +162,10 @@ class Mistakes {
   }
 
   // Every rank gets what another one needs at the same place of its buffer.
-  std::string of_other_ranks(const Finding& finding) const {
-    if (finding.kind != FaultKind::WrongIndex) return {};
+  std::string of_other_ranks(const Finding& finding) {
+    if (finding.kind != FaultKind::WrongIndex ||
+        finding.faults.size() * ranks_.size() > kMostLookups)
+      return {};
     std::map<Rank, Rank> whose;
     for (const Fault& fault : finding.faults) {
       auto is = location_of(destination_, fault.to, fault.tensor, fault.box.lo);
@@ -178,7 +185,7 @@ class Mistakes {
 
   std::optional<Rank> other_rank(const Fault& fault, const Location& is) const {
     const std::string& name = destination_.buffers()[is.buffer].name;
-    for (Rank rank : destination_.ranks()) {
+    for (Rank rank : ranks_) {
       auto there = location_of(destination_, rank, fault.tensor, fault.got_lo);
       if (rank != fault.to && there && there->offset == is.offset &&
           destination_.buffers()[there->buffer].name == name)
@@ -188,7 +195,7 @@ class Mistakes {
   }
 
   // Of n ranks each gets an n-th, where several need the same.
-  std::string cut_not_repeated(const Finding& finding) const {
+  std::string cut_not_repeated(const Finding& finding) {
     if (finding.kind != FaultKind::Missing && finding.kind != FaultKind::WrongIndex) return {};
     std::map<Box, std::set<Rank>> holders;
     std::set<Rank> ranks;
@@ -220,7 +227,7 @@ class Mistakes {
   }
 
   // A name that is never written, though the tensor is, under another name.
-  std::string tied(const Finding& finding) const {
+  std::string tied(const Finding& finding) {
     if (finding.kind != FaultKind::Missing) return {};
     const ModelTensor& own = tensor(finding.tensor);
     std::int64_t needed = 0;
@@ -235,7 +242,7 @@ class Mistakes {
     return fmt::format("{} is tied to another name, and only that is written", own.name);
   }
 
-  std::string shifted(const Finding& finding) const {
+  std::string shifted(const Finding& finding) {
     if (finding.kind != FaultKind::WrongIndex) return {};
     const Fault& fault = finding.faults.front();
     std::string out;
@@ -247,6 +254,8 @@ class Mistakes {
 
   std::vector<Finding>& findings_;
   const Stored &source_, &destination_;
+  std::vector<Rank> ranks_;  // of the destination
+  std::map<StoredBufferId, AsBlocks> of_source_, of_destination_;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace reshard {
 
-// Sets Finding::mistake where one of them explains all faults of a finding.
+// Sets Finding::mistake where one of them explains all faults of a finding, of the first 1,000.
 void name_mistakes(std::vector<Finding>& findings, const Stored& source, const Stored& destination);
 
 }  // namespace reshard

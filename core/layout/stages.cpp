@@ -11,15 +11,10 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "core/base/sort_once.h"
 
 namespace reshard {
 namespace {
-
-template <class T>
-void sort_once(std::vector<T>& list) {
-  std::sort(list.begin(), list.end());
-  list.erase(std::unique(list.begin(), list.end()), list.end());
-}
 
 // A graph of groups of tensors: `after` and `before` name groups, ascending.
 struct Group {

@@ -163,14 +163,6 @@ std::vector<Rank> Stored::ranks() const {
   return {out.begin(), out.end()};
 }
 
-std::int64_t Stored::bytes(Rank rank) const {
-  std::int64_t out = 0;
-  for (const StoredBuffer& buffer : buffers_)
-    if (buffer.rank == rank)
-      add_bytes(out, Int128{element_count(buffer.shape)} * size_bytes(buffer.dtype));
-  return out;
-}
-
 std::string element_text(const ModelTensor& tensor, const Box& box) {
   std::string out = tensor.name + "[";
   for (int d = 0; d < box.dims(); ++d) {

@@ -93,7 +93,6 @@ class Stored {
   }
   // Ascending.
   std::vector<Rank> ranks() const;
-  std::int64_t bytes(Rank rank) const;
 
  private:
   void check(const StoredBuffer& buffer) const;

@@ -64,8 +64,6 @@ class Reader {
  private:
   void read_header(TraceFields& fields) {
     fields.integer("reshard_check", 1, 1);
-    out_.topology =
-        fields.optional_string("topology", "a topology such as \"dgx-h100:2\"").value_or("");
     fields.refuse_others("the header");
   }
 

@@ -17,7 +17,6 @@ namespace reshard::sim {
 
 struct CheckedCopies {
   std::string file;
-  std::string topology;  // that the header names; may be empty
   std::unique_ptr<ModelTensors> tensors;
   std::unique_ptr<Stored> source, destination;
   std::int64_t copies = 0, bytes = 0;

@@ -2,12 +2,12 @@
 // Wording of findings: how messages name lines, ranks and communicators of a trace.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/sort_once.h"
 #include "sim/trace/trace.h"
 
 namespace reshard::sim {
@@ -22,12 +22,5 @@ std::string communicator_text(const Trace& trace, std::int32_t communicator);
 std::string lines_text(const Trace& trace, const std::vector<OpId>& at);
 // "rank 3", "ranks 0-2".
 std::string ranks_words(const std::vector<Rank>& ranks);
-
-// Sorts ascending and removes duplicates.
-template <class Item>
-void sort_once(std::vector<Item>& items) {
-  std::sort(items.begin(), items.end());
-  items.erase(std::unique(items.begin(), items.end()), items.end());
-}
 
 }  // namespace reshard::sim

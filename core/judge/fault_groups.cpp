@@ -11,7 +11,7 @@
 namespace reshard {
 namespace {
 
-// Of a known tensor, elements that are as far from their places are one finding.
+// Elements of one tensor that are equally far from their places are one finding.
 DimVector shift_of(const Fault& fault) {
   if (fault.kind != FaultKind::WrongIndex) return {};
   DimVector out = fault.got_lo;

@@ -30,7 +30,7 @@ int widest_dim(const std::vector<Box>& boxes) {
 
 [[noreturn]] void fail_runs() {
   throw InputError(
-      "expected copies whose elements lie in few contiguous runs of the parts that they meet, "
+      "expected copies that meet their parts in few contiguous runs of elements, "
       "found "
       "more than 2^23 runs");
 }
@@ -65,16 +65,16 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
   resolve(destination_, to, wanted_);
   if (to.is_box) {
     std::vector<Box> left{to.box};
-    for (const Piece& piece : wanted_) subtract(piece.box, left);
+    for (const NamedBox& named : wanted_) subtract(named.box, left);
     for (const Box& box : left) {
       Fault fault{FaultKind::NotHeld, to.rank, {}, to.tensor, box, box.volume()};
       fault.lines = {line};
       add(std::move(fault));
     }
   }
-  for (const Piece& piece : wanted_) {
-    compare(piece, from, line);
-    write(piece, line);
+  for (const NamedBox& named : wanted_) {
+    compare(named, from, line);
+    write(named, line);
   }
 }
 
@@ -82,7 +82,7 @@ bool Judge::is_in_buffer(const Stored& side, const CopyEnd& end) const {
   return end.view.offset >= 0 && end.view.end() <= element_count(side.buffers()[end.buffer].shape);
 }
 
-void Judge::resolve(const Stored& side, const CopyEnd& end, Pieces& out) {
+void Judge::resolve(const Stored& side, const CopyEnd& end, NamedBoxes& out) {
   out.clear();
   if (end.is_box)
     resolve_box(side, end, out);
@@ -91,7 +91,7 @@ void Judge::resolve(const Stored& side, const CopyEnd& end, Pieces& out) {
 }
 
 // What the rank holds twice is read from one place, and written to all.
-void Judge::resolve_box(const Stored& side, const CopyEnd& end, Pieces& out) {
+void Judge::resolve_box(const Stored& side, const CopyEnd& end, NamedBoxes& out) {
   DimVector weights = row_major(end.box.extents());
   std::vector<Box> left{end.box};
   for (Stored::PartId id : side.parts_of(end.rank, end.tensor)) {
@@ -99,19 +99,20 @@ void Judge::resolve_box(const Stored& side, const CopyEnd& end, Pieces& out) {
     for (const Box& box : &side == &source_ ? left : std::vector<Box>{end.box}) {
       Box common = intersect(part, box);
       if (common.empty()) continue;
-      Piece piece{id, side.tensors()[end.tensor].same_as, common, 0, DimVector(common.dims(), 0)};
+      NamedBox named{id, side.tensors()[end.tensor].same_as, common, 0,
+                     DimVector(common.dims(), 0)};
       for (int d = 0; d < common.dims(); ++d) {
-        piece.position += (common.lo[d] - end.box.lo[d]) * weights[d];
-        if (common.extent(d) > 1) piece.weights[d] = weights[d];
+        named.position += (common.lo[d] - end.box.lo[d]) * weights[d];
+        if (common.extent(d) > 1) named.weights[d] = weights[d];
       }
-      out.push_back(piece);
+      out.push_back(named);
     }
     subtract(part, left);
     if (left.empty() && &side == &source_) return;
   }
 }
 
-void Judge::resolve_view(const Stored& side, const CopyEnd& end, Pieces& out) {
+void Judge::resolve_view(const Stored& side, const CopyEnd& end, NamedBoxes& out) {
   const StoredBuffer& buffer = side.buffers()[end.buffer];
   const std::vector<StoredPart>& parts = buffer.parts;
   const std::int64_t last = end.view.end();
@@ -131,11 +132,11 @@ void Judge::resolve_view(const Stored& side, const CopyEnd& end, Pieces& out) {
   }
 }
 
-// What the copy reads for a piece that it writes.
-void Judge::compare(const Piece& wanted, const CopyEnd& from, std::int64_t line) {
+// What the copy reads for a box that it writes.
+void Judge::compare(const NamedBox& wanted, const CopyEnd& from, std::int64_t line) {
   std::int64_t met = 0;
   std::vector<Box> boxes;
-  for (const Piece& read : read_) {
+  for (const NamedBox& read : read_) {
     bool same = read.tensor == wanted.tensor && read.box == wanted.box &&
                 read.position == wanted.position && read.weights == wanted.weights;
     if (same) return;
@@ -158,10 +159,10 @@ void Judge::compare(const Piece& wanted, const CopyEnd& from, std::int64_t line)
   }
 }
 
-// The elements of the meeting, by the index that they have in the piece that is read, are the same
+// The elements of the meeting, by the index that they have in the box that is read, are the same
 // if its first is, and if a step along a dim is one along the same dim there.
-void Judge::judge_meeting(const Piece& wanted, const Piece& read, const Meeting& meeting, Rank from,
-                          std::int64_t line) {
+void Judge::judge_meeting(const NamedBox& wanted, const NamedBox& read, const Meeting& meeting,
+                          Rank from, std::int64_t line) {
   DimVector lo = index_at(meeting.position, read.box.extents());
   for (int d = 0; d < lo.size(); ++d) lo[d] += read.box.lo[d];
   Box box = shifted(meeting.box, wanted.box.lo);
@@ -182,8 +183,8 @@ void Judge::judge_meeting(const Piece& wanted, const Piece& read, const Meeting&
   add(std::move(fault));
 }
 
-void Judge::write(const Piece& piece, std::int64_t line) {
-  written_[to_index(piece.part.buffer)][to_index(piece.part.part)].push_back({piece.box, line});
+void Judge::write(const NamedBox& named, std::int64_t line) {
+  written_[to_index(named.part.buffer)][to_index(named.part.part)].push_back({named.box, line});
 }
 
 std::vector<Fault> Judge::finish() {

@@ -68,13 +68,13 @@ class Judge {
   std::vector<Fault> finish();
 
   std::int64_t copies() const { return copies_; }
-  // Of faults, the first kMostFaults are kept; whether there were more.
+  // Whether there are more faults than kMostFaults, of which the first are kept.
   static constexpr std::size_t kMostFaults = std::size_t{1} << 18;
   bool has_more() const { return has_more_; }
 
  private:
   // A box of a part: what an end names, and the position of each of its elements in the copy.
-  struct Piece {
+  struct NamedBox {
     Stored::PartId part;
     ModelTensorId tensor;
     Box box;
@@ -82,20 +82,20 @@ class Judge {
     DimVector weights;
     StridedView positions() const { return {position, box.extents(), weights}; }
   };
-  using Pieces = std::vector<Piece>;
+  using NamedBoxes = std::vector<NamedBox>;
   struct Written {
     Box box;
     std::int64_t line;
   };
 
-  void resolve(const Stored& side, const CopyEnd& end, Pieces& out);
-  void resolve_box(const Stored& side, const CopyEnd& end, Pieces& out);
-  void resolve_view(const Stored& side, const CopyEnd& end, Pieces& out);
-  void compare(const Piece& wanted, const CopyEnd& from, std::int64_t line);
-  void judge_meeting(const Piece& wanted, const Piece& read, const Meeting& meeting, Rank from,
-                     std::int64_t line);
+  void resolve(const Stored& side, const CopyEnd& end, NamedBoxes& out);
+  void resolve_box(const Stored& side, const CopyEnd& end, NamedBoxes& out);
+  void resolve_view(const Stored& side, const CopyEnd& end, NamedBoxes& out);
+  void compare(const NamedBox& wanted, const CopyEnd& from, std::int64_t line);
+  void judge_meeting(const NamedBox& wanted, const NamedBox& read, const Meeting& meeting,
+                     Rank from, std::int64_t line);
   bool is_in_buffer(const Stored& side, const CopyEnd& end) const;
-  void write(const Piece& piece, std::int64_t line);
+  void write(const NamedBox& named, std::int64_t line);
   void finish_part(Stored::PartId id, std::vector<Written>& written);
   void find_twice(Stored::PartId id, std::vector<Written>& written);
   void find_missing(Stored::PartId id, const std::vector<Written>& written);
@@ -104,7 +104,7 @@ class Judge {
 
   const Stored &source_, &destination_;
   std::int64_t copies_ = 0, budget_;
-  Pieces read_, wanted_;  // of the current copy
+  NamedBoxes read_, wanted_;  // of the current copy
   std::vector<Meeting> meetings_;
   std::vector<std::vector<std::vector<Written>>> written_;  // by buffer and part
   std::vector<Fault> faults_;

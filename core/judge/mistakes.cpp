@@ -11,7 +11,7 @@
 namespace reshard {
 namespace {
 
-// Of more findings nobody reads; more lookups take seconds.
+// Nobody reads more findings; more lookups take seconds.
 constexpr std::size_t kMostNamed = 1000, kMostLookups = std::size_t{1} << 22;
 
 // The element of a buffer at which a rank has an element of a tensor.
@@ -35,7 +35,7 @@ std::optional<Location> location_of(const Stored& side, Rank rank, ModelTensorId
   return std::nullopt;
 }
 
-// A buffer read as if its tensors lay one behind the other: its parts joined by tensor, in the
+// A buffer read as if its tensors lay one after another: its parts joined by tensor, in the
 // order in which they begin.
 class AsBlocks {
  public:
@@ -67,7 +67,7 @@ class AsBlocks {
     return fmt::format("[{}]", out);
   }
 
-  // Where the element would be. The tensor's parts lie one behind the other, in row-major order.
+  // Where the element would be. The tensor's parts lie one after another, in row-major order.
   std::optional<std::int64_t> offset_of(ModelTensorId tensor, const DimVector& index) const {
     auto begin = begin_.find(tensor);
     if (begin == begin_.end()) return std::nullopt;
@@ -166,16 +166,16 @@ class Mistakes {
     if (finding.kind != FaultKind::WrongIndex ||
         finding.faults.size() * ranks_.size() > kMostLookups)
       return {};
-    std::map<Rank, Rank> whose;
+    std::map<Rank, Rank> taken;
     for (const Fault& fault : finding.faults) {
       auto is = location_of(destination_, fault.to, fault.tensor, fault.box.lo);
       if (!is) return {};
       auto other = other_rank(fault, *is);
       if (!other) return {};
-      if (whose.emplace(fault.to, *other).first->second != *other) return {};
+      if (taken.emplace(fault.to, *other).first->second != *other) return {};
     }
     std::string out;
-    for (const auto& [rank, other] : whose) {
+    for (const auto& [rank, other] : taken) {
       if (out.size() > 60) return out + ", ...";
       out += fmt::format("{}rank {} gets what rank {} needs", out.empty() ? "" : ", ", to_int(rank),
                          to_int(other));

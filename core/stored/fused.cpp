@@ -205,7 +205,7 @@ class Fusing {
   std::vector<Layout> layouts_;  // of the fused rows
 };
 
-// The number behind `prefix`, if the word is so made.
+// The number after `prefix`, if the word consists of both.
 std::optional<std::int64_t> number_after(std::string_view word, std::string_view prefix) {
   std::int64_t value = 0;
   if (!word.starts_with(prefix)) return std::nullopt;

@@ -47,7 +47,7 @@ struct FusedBuffer {
 // to repeat that do not divide the ranks.
 void add_fused(Stored& to, const FusedBuffer& buffer);
 
-// Tensors flattened one behind the other, each begun at a multiple of `align` elements; the whole
+// Tensors flattened one after another, each begun at a multiple of `align` elements; the whole
 // padded to a multiple of `pad` and of the mesh's size, and cut evenly: FSDP1's and ZeRO's
 // partitions, buckets of optimizers.
 struct FlatBuffer {

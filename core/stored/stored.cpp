@@ -123,7 +123,7 @@ void Stored::check_part(const StoredBuffer& buffer, const StoredPart& part) cons
                     text(part.strides)));
 }
 
-// By a sweep over offsets: only parts whose spans overlap are looked at.
+// A sweep over offsets: compares only parts with overlapping spans.
 void Stored::check_disjoint(const StoredBuffer& buffer) const {
   std::vector<const StoredPart*> order, open;
   for (const StoredPart& part : buffer.parts) order.push_back(&part);

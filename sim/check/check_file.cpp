@@ -78,7 +78,7 @@ class Reader {
       return;
     }
     if (judge_)
-      throw InputError("expected tensors and buffers before the first copy, found one behind it");
+      throw InputError("expected tensors and buffers before the first copy, found one after it");
     if (fields.has("buffer") || fields.has("side"))
       read_buffer(fields, *out_.source, *out_.destination);
     else

@@ -28,7 +28,7 @@ ElementNumbers element_numbers(const Stored& side);
 struct DrawnCopy {
   CopyEnd from, to;
 };
-// Copies that are right, their ends said in every way.
+// Right copies, their ends written in every way.
 std::vector<DrawnCopy> right_copies(const DrawnModel& model, Prng& prng);
 
 // Breaks one copy, leaves one out, or does one twice. The result can still be right.

@@ -221,7 +221,3 @@ class OrderTest(Refusals):
         with JobFile([line]) as path:
             said = f"{path}:1: requests[2].id: expected each id once, found 'a' again (first in req"
             self.refused(said, reshard.plan_job, path)
-
-
-if __name__ == "__main__":
-    unittest.main()

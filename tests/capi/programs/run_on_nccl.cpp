@@ -91,14 +91,19 @@ struct RankOfJob {
   void run(reshard_nccl* nccl, bool sums) const {
     int width = 2 * ranks, source_count = sums ? width * width : 2 * width,
         destination_count = 2 * width;
-    std::vector<int> source(static_cast<std::size_t>(source_count)),
-        found(static_cast<std::size_t>(destination_count));
     auto shards = reshard_initialised<reshard_nccl_shards>();
-    shards.source_bytes = static_cast<std::int64_t>(source.size() * sizeof(int));
-    shards.destination_bytes = static_cast<std::int64_t>(found.size() * sizeof(int));
+    shards.source_bytes = static_cast<std::int64_t>(source_count * sizeof(int));
+    shards.destination_bytes = static_cast<std::int64_t>(destination_count * sizeof(int));
+    std::size_t source_size = static_cast<std::size_t>(shards.source_bytes),
+                found_size = static_cast<std::size_t>(shards.destination_bytes);
+    // A copy to pageable memory waits in the driver for this rank's kernels, and may keep other
+    // threads from launching those that they wait for.
+    int *source = nullptr, *found = nullptr;
     void* device_source = nullptr;
-    EXPECT(cudaMalloc(&device_source, source.size() * sizeof(int)) == cudaSuccess &&
-           cudaMalloc(&shards.destination, found.size() * sizeof(int)) == cudaSuccess);
+    EXPECT(cudaMallocHost(&source, source_size) == cudaSuccess &&
+           cudaMallocHost(&found, found_size) == cudaSuccess &&
+           cudaMalloc(&device_source, source_size) == cudaSuccess &&
+           cudaMalloc(&shards.destination, found_size) == cudaSuccess);
     shards.source = device_source;
     reshard_plan* plan = plan_of(ranks, sums ? "P" : "S(0)", sums ? "S(0)" : "S(1)");
     reshard_nccl_plan* prepared = nullptr;
@@ -108,24 +113,26 @@ struct RankOfJob {
     reshard_plan_free(plan);
     for (int round = 0; prepared != nullptr && round < 3; ++round) {
       int base = 1000 * round, first = sums ? 0 : 2 * rank * width;
-      for (int i = 0; i < source_count; ++i) source[static_cast<std::size_t>(i)] = base + first + i;
-      EXPECT(cudaMemcpyAsync(device_source, source.data(), source.size() * sizeof(int),
-                             cudaMemcpyHostToDevice, stream) == cudaSuccess);
+      for (int i = 0; i < source_count; ++i) source[i] = base + first + i;
+      EXPECT(cudaMemcpyAsync(device_source, source, source_size, cudaMemcpyHostToDevice, stream) ==
+             cudaSuccess);
       EXPECT(reshard_nccl_run(prepared) == RESHARD_OK);
-      EXPECT(cudaMemcpyAsync(found.data(), shards.destination, found.size() * sizeof(int),
-                             cudaMemcpyDeviceToHost, stream) == cudaSuccess);
+      EXPECT(cudaMemcpyAsync(found, shards.destination, found_size, cudaMemcpyDeviceToHost,
+                             stream) == cudaSuccess);
       EXPECT(cudaStreamSynchronize(stream) == cudaSuccess);
       bool right = true;
       for (int i = 0; i < destination_count; ++i) {
         int expected =
             sums ? ranks * (base + 2 * rank * width + i) : base + i / 2 * width + 2 * rank + i % 2;
-        right = right && found[static_cast<std::size_t>(i)] == expected;
+        right = right && found[i] == expected;
       }
       EXPECT(right);
     }
     EXPECT(reshard_nccl_wait(prepared) == RESHARD_OK);
     apart([&] {
       reshard_nccl_plan_free(prepared);
+      cudaFreeHost(source);
+      cudaFreeHost(found);
       cudaFree(device_source);
       cudaFree(shards.destination);
     });

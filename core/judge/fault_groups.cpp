@@ -12,23 +12,24 @@ namespace reshard {
 namespace {
 
 // Elements of one tensor that are equally far from their places are one finding.
-DimVector shift_of(const Fault& fault) {
-  if (fault.kind != FaultKind::WrongIndex) return {};
+DimVector shift_of(const CopyFault& fault) {
+  if (fault.kind != CopyFaultKind::WrongIndex) return {};
   DimVector out = fault.got_lo;
   for (int d = 0; d < out.size(); ++d) out[d] -= fault.box.lo[d];
   return out;
 }
 
-auto place_of(const Fault& fault) { return std::tuple(fault.to, fault.buffer, fault.box.lo); }
+auto place_of(const CopyFault& fault) { return std::tuple(fault.to, fault.buffer, fault.box.lo); }
 
 }  // namespace
 
-std::vector<Finding> findings_of(std::vector<Fault> faults, const Stored& source,
+std::vector<Finding> findings_of(std::vector<CopyFault> faults, const Stored& source,
                                  const Stored& destination) {
-  std::stable_sort(faults.begin(), faults.end(),
-                   [](const Fault& a, const Fault& b) { return place_of(a) < place_of(b); });
-  std::map<std::tuple<FaultKind, ModelTensorId, ModelTensorId, DimVector>, Finding> grouped;
-  for (Fault& fault : faults) {
+  std::stable_sort(faults.begin(), faults.end(), [](const CopyFault& a, const CopyFault& b) {
+    return place_of(a) < place_of(b);
+  });
+  std::map<std::tuple<CopyFaultKind, ModelTensorId, ModelTensorId, DimVector>, Finding> grouped;
+  for (CopyFault& fault : faults) {
     Finding& finding = grouped[{fault.kind, fault.tensor, fault.got, shift_of(fault)}];
     finding.kind = fault.kind;
     finding.tensor = fault.tensor;

@@ -12,16 +12,16 @@
 namespace reshard {
 
 struct Finding {
-  FaultKind kind;
-  ModelTensorId tensor{-1}, got{-1};  // as in Fault
+  CopyFaultKind kind;
+  ModelTensorId tensor{-1}, got{-1};  // as in CopyFault
   std::int64_t elements = 0;
-  std::vector<Fault> faults;        // by rank, buffer and box; the first is the example
+  std::vector<CopyFault> faults;    // by rank, buffer and box; the first is the example
   std::vector<Rank> to, from;       // ascending
   std::vector<std::int64_t> lines;  // ascending, each once
   std::string mistake;              // what it looks like; empty if nothing that is known
 };
 
-std::vector<Finding> findings_of(std::vector<Fault> faults, const Stored& source,
+std::vector<Finding> findings_of(std::vector<CopyFault> faults, const Stored& source,
                                  const Stored& destination);
 
 }  // namespace reshard

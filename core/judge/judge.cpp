@@ -53,7 +53,7 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
   bool inside = true;
   for (const auto& [side, end] : {std::pair(&source_, &from), std::pair(&destination_, &to)})
     if (!end->is_box && !is_in_buffer(*side, *end)) {
-      Fault fault{FaultKind::OutOfBuffer, to.rank, {}, {}, {}, to.count()};
+      CopyFault fault{CopyFaultKind::OutOfBuffer, to.rank, {}, {}, {}, to.count()};
       fault.buffer = end == &to ? to.buffer : StoredBufferId{-1};
       fault.from = end == &to ? Rank{-1} : from.rank;
       fault.lines = {line};
@@ -67,14 +67,15 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
     std::vector<Box> left{to.box};
     for (const NamedBox& named : wanted_) subtract(named.box, left);
     for (const Box& box : left) {
-      Fault fault{FaultKind::NotHeld, to.rank, {}, to.tensor, box, box.volume()};
+      CopyFault fault{CopyFaultKind::NotHeld, to.rank, {}, to.tensor, box, box.volume()};
       fault.lines = {line};
       add(std::move(fault));
     }
   }
   for (const NamedBox& named : wanted_) {
     compare(named, from, line);
-    write(named, line);
+    written_[to_index(named.part.buffer)][to_index(named.part.part)].push_back(
+        {named.box, line, from.rank});
   }
 }
 
@@ -152,8 +153,8 @@ void Judge::compare(const NamedBox& wanted, const CopyEnd& from, std::int64_t li
   std::vector<Box> left{wanted.box};
   for (const Box& box : boxes) subtract(box, left);
   for (const Box& box : left) {
-    Fault fault =
-        fault_at(from.is_box ? FaultKind::NotHeld : FaultKind::Padding, wanted.part, box, line);
+    CopyFault fault = fault_at(from.is_box ? CopyFaultKind::NotHeld : CopyFaultKind::Padding,
+                               wanted.part, box, line);
     fault.from = from.rank;
     add(std::move(fault));
   }
@@ -173,21 +174,18 @@ void Judge::judge_meeting(const NamedBox& wanted, const NamedBox& read, const Me
       right = right && (box.extent(d) == 1 || meeting.weights[d] == steps[d]);
   }
   if (right) return;
-  FaultKind kind = read.tensor == wanted.tensor ? FaultKind::WrongIndex : FaultKind::WrongTensor;
+  CopyFaultKind kind =
+      read.tensor == wanted.tensor ? CopyFaultKind::WrongIndex : CopyFaultKind::WrongTensor;
   if (source_.tensors()[read.tensor].dtype != source_.tensors()[wanted.tensor].dtype)
-    kind = FaultKind::WrongDtype;
-  Fault fault = fault_at(kind, wanted.part, box, line);
+    kind = CopyFaultKind::WrongDtype;
+  CopyFault fault = fault_at(kind, wanted.part, box, line);
   fault.from = from;
   fault.got = read.tensor;
   fault.got_lo = lo;
   add(std::move(fault));
 }
 
-void Judge::write(const NamedBox& named, std::int64_t line) {
-  written_[to_index(named.part.buffer)][to_index(named.part.part)].push_back({named.box, line});
-}
-
-std::vector<Fault> Judge::finish() {
+std::vector<CopyFault> Judge::finish() {
   for (std::size_t buffer = 0; buffer < written_.size(); ++buffer)
     for (std::size_t part = 0; part < written_[buffer].size(); ++part)
       finish_part({id_of<StoredBufferId>(buffer), static_cast<std::int32_t>(part)},
@@ -218,7 +216,7 @@ void Judge::find_twice(Stored::PartId id, std::vector<Written>& written) {
     for (const Written* other : open) {
       Box common = intersect(other->box, box.box);
       if (common.empty()) continue;
-      Fault fault = fault_at(FaultKind::WrittenTwice, id, common, other->line);
+      CopyFault fault = fault_at(CopyFaultKind::WrittenTwice, id, common, other->line);
       if (box.line != other->line) fault.lines.push_back(box.line);
       std::sort(fault.lines.begin(), fault.lines.end());
       add(std::move(fault));
@@ -231,42 +229,43 @@ void Judge::find_missing(Stored::PartId id, const std::vector<Written>& written)
   std::vector<Box> left{destination_[id].box};
   for (const Written& box : written) subtract(box.box, left);
   for (const Box& box : left) {
-    Fault fault = fault_at(FaultKind::Missing, id, box, 0);
+    CopyFault fault = fault_at(CopyFaultKind::Missing, id, box, 0);
     fault.lines.clear();
     add(std::move(fault));
   }
 }
 
-void Judge::add(Fault fault) {
+void Judge::add(CopyFault fault) {
   has_more_ = faults_.size() >= kMostFaults;
   if (!has_more_) faults_.push_back(std::move(fault));
 }
 
-Fault Judge::fault_at(FaultKind kind, Stored::PartId id, const Box& box, std::int64_t line) const {
-  Fault out{kind,      destination_.buffers()[id.buffer].rank,
-            id.buffer, destination_[id].tensor,
-            box,       box.volume()};
+CopyFault Judge::fault_at(CopyFaultKind kind, Stored::PartId id, const Box& box,
+                          std::int64_t line) const {
+  CopyFault out{kind,      destination_.buffers()[id.buffer].rank,
+                id.buffer, destination_[id].tensor,
+                box,       box.volume()};
   out.lines = {line};
   return out;
 }
 
-std::string_view text(FaultKind kind) {
+std::string_view text(CopyFaultKind kind) {
   switch (kind) {
-    case FaultKind::WrongTensor:
+    case CopyFaultKind::WrongTensor:
       return "wrong tensor";
-    case FaultKind::WrongIndex:
+    case CopyFaultKind::WrongIndex:
       return "wrong place";
-    case FaultKind::Padding:
+    case CopyFaultKind::Padding:
       return "padding read";
-    case FaultKind::NotHeld:
+    case CopyFaultKind::NotHeld:
       return "not held";
-    case FaultKind::OutOfBuffer:
+    case CopyFaultKind::OutOfBuffer:
       return "out of buffer";
-    case FaultKind::WrittenTwice:
+    case CopyFaultKind::WrittenTwice:
       return "written twice";
-    case FaultKind::Missing:
+    case CopyFaultKind::Missing:
       return "missing";
-    case FaultKind::WrongDtype:
+    case CopyFaultKind::WrongDtype:
       return "wrong dtype";
   }
   return "";

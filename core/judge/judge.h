@@ -28,7 +28,7 @@ struct CopyEnd {
   std::int64_t count() const { return is_box ? box.volume() : view.count(); }
 };
 
-enum class FaultKind : std::uint8_t {
+enum class CopyFaultKind : std::uint8_t {
   WrongTensor,   // another tensor's elements arrive
   WrongIndex,    // elements of the right tensor, but of other places in it
   Padding,       // elements without a part are read
@@ -40,8 +40,8 @@ enum class FaultKind : std::uint8_t {
 };
 
 // What is wrong, at one box of one part.
-struct Fault {
-  FaultKind kind;
+struct CopyFault {
+  CopyFaultKind kind;
   Rank to;                    // the rank that has the part
   StoredBufferId buffer{-1};  // of the destination; -1 where the rank has no part
   ModelTensorId tensor{-1};   // of the part; -1 of OutOfBuffer
@@ -65,9 +65,13 @@ class Judge {
   // interleaved with parts that it cannot be looked at.
   void copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line);
   // All faults; call once, after the last copy. In no particular order.
-  std::vector<Fault> finish();
+  std::vector<CopyFault> finish();
 
   std::int64_t copies() const { return copies_; }
+  // Calls visit(part of the destination, box of its tensor, rank that it is copied from) for all
+  // that was written, whether it is right or not.
+  template <class Visit>
+  void for_each_written(Visit&& visit) const;
   // Whether there are more faults than kMostFaults, of which the first are kept.
   static constexpr std::size_t kMostFaults = std::size_t{1} << 18;
   bool has_more() const { return has_more_; }
@@ -86,6 +90,7 @@ class Judge {
   struct Written {
     Box box;
     std::int64_t line;
+    Rank from;
   };
 
   void resolve(const Stored& side, const CopyEnd& end, NamedBoxes& out);
@@ -95,22 +100,31 @@ class Judge {
   void judge_meeting(const NamedBox& wanted, const NamedBox& read, const Meeting& meeting,
                      Rank from, std::int64_t line);
   bool is_in_buffer(const Stored& side, const CopyEnd& end) const;
-  void write(const NamedBox& named, std::int64_t line);
   void finish_part(Stored::PartId id, std::vector<Written>& written);
   void find_twice(Stored::PartId id, std::vector<Written>& written);
   void find_missing(Stored::PartId id, const std::vector<Written>& written);
-  void add(Fault fault);
-  Fault fault_at(FaultKind kind, Stored::PartId id, const Box& box, std::int64_t line) const;
+  void add(CopyFault fault);
+  CopyFault fault_at(CopyFaultKind kind, Stored::PartId id, const Box& box,
+                     std::int64_t line) const;
 
   const Stored &source_, &destination_;
   std::int64_t copies_ = 0, budget_;
   NamedBoxes read_, wanted_;  // of the current copy
   std::vector<Meeting> meetings_;
   std::vector<std::vector<std::vector<Written>>> written_;  // by buffer and part
-  std::vector<Fault> faults_;
+  std::vector<CopyFault> faults_;
   bool has_more_ = false;
 };
 
-std::string_view text(FaultKind kind);
+template <class Visit>
+void Judge::for_each_written(Visit&& visit) const {
+  for (std::size_t buffer = 0; buffer < written_.size(); ++buffer)
+    for (std::size_t part = 0; part < written_[buffer].size(); ++part)
+      for (const Written& written : written_[buffer][part])
+        visit(Stored::PartId{id_of<StoredBufferId>(buffer), static_cast<std::int32_t>(part)},
+              written.box, written.from);
+}
+
+std::string_view text(CopyFaultKind kind);
 
 }  // namespace reshard

@@ -114,14 +114,14 @@ class Mistakes {
  private:
   const ModelTensor& tensor(ModelTensorId id) const { return source_.tensors()[id]; }
   static bool is_wrong(const Finding& finding) {
-    return finding.kind == FaultKind::WrongIndex || finding.kind == FaultKind::WrongTensor ||
-           finding.kind == FaultKind::WrongDtype;
+    return finding.kind == CopyFaultKind::WrongIndex ||
+           finding.kind == CopyFaultKind::WrongTensor || finding.kind == CopyFaultKind::WrongDtype;
   }
 
   std::string read_as_blocks(const Finding& finding) {
     if (!is_wrong(finding)) return {};
     std::string out;
-    for (const Fault& fault : finding.faults) {
+    for (const CopyFault& fault : finding.faults) {
       auto is = location_of(source_, fault.from, fault.got, fault.got_lo);
       if (!is) return {};
       const AsBlocks& blocks =
@@ -137,7 +137,7 @@ class Mistakes {
   std::string written_as_blocks(const Finding& finding) {
     if (!is_wrong(finding)) return {};
     std::string out;
-    for (const Fault& fault : finding.faults) {
+    for (const CopyFault& fault : finding.faults) {
       auto is = location_of(destination_, fault.to, fault.tensor, fault.box.lo);
       if (!is) return {};
       const AsBlocks& blocks =
@@ -152,9 +152,9 @@ class Mistakes {
 
   // Two tensors, each in the other's place.
   std::string exchanged(const Finding& finding) {
-    if (finding.kind != FaultKind::WrongTensor) return {};
+    if (finding.kind != CopyFaultKind::WrongTensor) return {};
     for (const Finding& other : findings_)
-      if (other.kind == FaultKind::WrongTensor && tensor(other.tensor).same_as == finding.got &&
+      if (other.kind == CopyFaultKind::WrongTensor && tensor(other.tensor).same_as == finding.got &&
           other.got == tensor(finding.tensor).same_as)
         return fmt::format("{} and {} are taken for each other", tensor(finding.tensor).name,
                            tensor(finding.got).name);
@@ -163,11 +163,11 @@ class Mistakes {
 
   // Every rank gets what another one needs at the same place of its buffer.
   std::string of_other_ranks(const Finding& finding) {
-    if (finding.kind != FaultKind::WrongIndex ||
+    if (finding.kind != CopyFaultKind::WrongIndex ||
         finding.faults.size() * ranks_.size() > kMostLookups)
       return {};
     std::map<Rank, Rank> taken;
-    for (const Fault& fault : finding.faults) {
+    for (const CopyFault& fault : finding.faults) {
       auto is = location_of(destination_, fault.to, fault.tensor, fault.box.lo);
       if (!is) return {};
       auto other = other_rank(fault, *is);
@@ -183,7 +183,7 @@ class Mistakes {
     return out;
   }
 
-  std::optional<Rank> other_rank(const Fault& fault, const Location& is) const {
+  std::optional<Rank> other_rank(const CopyFault& fault, const Location& is) const {
     const std::string& name = destination_.buffers()[is.buffer].name;
     for (Rank rank : ranks_) {
       auto there = location_of(destination_, rank, fault.tensor, fault.got_lo);
@@ -196,7 +196,8 @@ class Mistakes {
 
   // Of n ranks each gets an n-th, where several need the same.
   std::string cut_not_repeated(const Finding& finding) {
-    if (finding.kind != FaultKind::Missing && finding.kind != FaultKind::WrongIndex) return {};
+    if (finding.kind != CopyFaultKind::Missing && finding.kind != CopyFaultKind::WrongIndex)
+      return {};
     std::map<Box, std::set<Rank>> holders;
     std::set<Rank> ranks;
     for (const StoredBuffer& buffer : destination_.buffers())
@@ -212,11 +213,11 @@ class Mistakes {
     const auto count = static_cast<std::int64_t>(ranks.size());
     const std::int64_t share = shape[0] / count;
     if (share == 0 || shape[0] % count != 0) return {};
-    for (const Fault& fault : finding.faults) {
+    for (const CopyFault& fault : finding.faults) {
       auto at = std::distance(ranks.begin(), ranks.find(fault.to));
       for (const auto& [box, of] : holders) {
         if (!of.contains(fault.to) || !contains(box, fault.box)) continue;
-        bool fits = finding.kind == FaultKind::Missing
+        bool fits = finding.kind == CopyFaultKind::Missing
                         ? fault.box.lo[0] == box.lo[0] + share && fault.box.hi[0] == box.hi[0]
                         : fault.got_lo[0] == at * share && fault.box.lo[0] == box.lo[0];
         if (!fits) return {};
@@ -228,7 +229,7 @@ class Mistakes {
 
   // A name that is never written, though the tensor is, under another name.
   std::string tied(const Finding& finding) {
-    if (finding.kind != FaultKind::Missing) return {};
+    if (finding.kind != CopyFaultKind::Missing) return {};
     const ModelTensor& own = tensor(finding.tensor);
     std::int64_t needed = 0;
     bool has_other = false;
@@ -243,8 +244,8 @@ class Mistakes {
   }
 
   std::string shifted(const Finding& finding) {
-    if (finding.kind != FaultKind::WrongIndex) return {};
-    const Fault& fault = finding.faults.front();
+    if (finding.kind != CopyFaultKind::WrongIndex) return {};
+    const CopyFault& fault = finding.faults.front();
     std::string out;
     for (int d = 0; d < fault.box.dims(); ++d)
       if (std::int64_t by = fault.got_lo[d] - fault.box.lo[d]; by != 0)

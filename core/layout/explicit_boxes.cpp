@@ -10,6 +10,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/layout/box_index.h"
+#include "core/layout/box_slabs.h"
 #include "core/layout/box_text.h"
 
 namespace reshard {
@@ -34,8 +35,26 @@ std::optional<std::int64_t> shard_elements(const Shape& shape) {
   return out;
 }
 
+// Appends what no part has of `region`, all of whose dims before `dim` the parts contain.
+void add_padding(const Box& region, int dim, const std::vector<Part>& parts,
+                 std::vector<Box>& out) {
+  if (parts.empty()) {
+    out.push_back(region);
+    return;
+  }
+  if (dim == region.dims()) return;
+  for_each_slab(
+      parts, dim, region.lo[dim], region.hi[dim], [](const Part& part) { return part.local(); },
+      [&](std::int64_t lo, std::int64_t hi, const std::vector<Part>& inside) {
+        Box slab = region;
+        slab.lo[dim] = lo;
+        slab.hi[dim] = hi;
+        add_padding(slab, dim + 1, inside, out);
+      });
+}
+
 BoxCell cell_from(const Shape& shape, std::vector<Part> parts) {
-  BoxCell out{DimVector(shape.size(), 0), {}};
+  BoxCell out{DimVector(shape.size(), 0), {}, {}};
   for (const Part& part : parts) {
     if (part.box.empty() || !contains(box_of(shape), part.box))
       throw InputError(
@@ -51,9 +70,7 @@ BoxCell cell_from(const Shape& shape, std::vector<Part> parts) {
                                  text(out.local_shape)));
   std::int64_t elements = 0;  // at most `room`, as the boxes are disjoint
   for (const Part& part : parts) elements += part.box.volume();
-  if (*room != elements)
-    throw InputError(fmt::format("expected boxes that fill the shard, found {} elements of [{}]",
-                                 elements, text(out.local_shape)));
+  if (*room != elements) add_padding(box_of(out.local_shape), 0, parts, out.padding);
   std::sort(parts.begin(), parts.end(),
             [](const Part& a, const Part& b) { return a.local_lo < b.local_lo; });
   out.parts = std::move(parts);

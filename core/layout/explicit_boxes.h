@@ -2,7 +2,8 @@
 // Layouts that are not products of pieces: every rank's shard is a list of boxes of the tensor.
 //
 // Ranks can hold boxes that overlap those of others in any way. The boxes of one rank are disjoint,
-// in the tensor and in its shard, and fill the shard.
+// in the tensor and in its shard. Elements of a shard that are in none of them are its padding: of a
+// source nothing is said of it, in a destination it is zero.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +27,17 @@ struct Part {
 
 // What a shard consists of. Positions with equal cells are replicas of each other.
 struct BoxCell {
-  Shape local_shape;        // zeros if there are no parts
-  std::vector<Part> parts;  // ascending in the shard
+  Shape local_shape;         // zeros if there are no parts
+  std::vector<Part> parts;   // ascending in the shard
+  std::vector<Box> padding;  // disjoint, in local indices
 };
 
 class ExplicitBoxes {
  public:
   // `lists`: of parts, in any order; `list_of`: by mesh position the number of its list, -1 if it
   // holds nothing. Throws InputError, naming the rank, for a tensor of 0 dims, an empty box or one
-  // outside the tensor, boxes of a rank that overlap in the tensor or in its shard, and a shard
-  // with elements that are in none of them.
+  // outside the tensor, boxes of a rank that overlap in the tensor or in its shard, and a shard of
+  // more than 2^62 elements.
   ExplicitBoxes(const Shape& shape, const Mesh& mesh, std::vector<std::vector<Part>> lists,
                 const std::vector<std::int32_t>& list_of);
 

@@ -226,6 +226,11 @@ std::vector<Box> Layout::boxes(std::int32_t position) const {
   return out;
 }
 
+std::span<const Box> Layout::padding(std::int32_t position) const {
+  if (is_product()) return {};
+  return boxes_->cells()[to_index(boxes_->cell_of(position))].padding;
+}
+
 bool Layout::holds_some(std::int32_t position, const Box& box) const {
   if (!is_product()) {
     const std::vector<Part>& parts = boxes_->cells()[to_index(boxes_->cell_of(position))].parts;

@@ -201,12 +201,14 @@ class Layout {
   // at most the number of ranks.
   std::int64_t cell_of(std::int32_t position) const;
   std::int64_t cell_count() const;
-  // Calls visit(box in global indices, where it begins in the shard) for disjoint boxes that make
-  // up the shard, ascending in it; none if it is empty.
+  // Calls visit(box in global indices, where it begins in the shard) for disjoint boxes, which are
+  // the shard except for its padding, ascending in it; none if it is empty.
   template <class Visit>
   void for_each_part(std::int32_t position, Visit&& visit) const;
   // The same boxes.
   std::vector<Box> boxes(std::int32_t position) const;
+  // Elements of the shard that have no index in the tensor, as disjoint boxes of the shard.
+  std::span<const Box> padding(std::int32_t position) const;
   bool holds_some(std::int32_t position, const Box& box) const;
   // Null for products.
   const ExplicitBoxes* explicit_boxes() const { return boxes_.get(); }

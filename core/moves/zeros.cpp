@@ -10,19 +10,16 @@
 namespace reshard {
 namespace {
 
-Box with_leading(const Box& box, int dims) {
-  Box out{DimVector(dims - box.dims(), 0), DimVector(dims - box.dims(), 1)};
-  for (int d = 0; d < box.dims(); ++d) {
-    out.lo.push_back(box.lo[d]);
-    out.hi.push_back(box.hi[d]);
-  }
-  return out;
-}
-
 // Of the rank at a position of the destination's mesh.
 std::vector<Box> zeros_at(const TensorKind& kind, std::int32_t position, int plan_dims) {
   const Layout& layout = kind.request().destination();
+  std::vector<Box> out;
+  if (kind.product() == nullptr) {
+    for (const Box& box : layout.padding(position)) out.push_back(plan_box(box, plan_dims));
+    return out;
+  }
   const ZeroAxes& zero_axes = kind.product()->zero_axes;
+  if (zero_axes.none()) return out;
   MeshCoordinate coordinate = layout.mesh().coordinate(position);
   LinkedRuns values(kind.dims());
   for (int d = 0; d < kind.dims(); ++d)
@@ -30,9 +27,8 @@ std::vector<Box> zeros_at(const TensorKind& kind, std::int32_t position, int pla
                 [&](std::int64_t share_lo, std::int64_t own_lo, std::int64_t size) {
                   values.add(d, share_lo, own_lo, size);
                 });
-  std::vector<Box> out;
   values.push_rest(layout.local_shape(position), 0, out);
-  for (Box& box : out) box = with_leading(box, plan_dims);
+  for (Box& box : out) box = plan_box(box, plan_dims);
   return out;
 }
 
@@ -41,7 +37,7 @@ std::vector<Box> zeros_at(const TensorKind& kind, std::int32_t position, int pla
 FillStep zeros_of(const Demand& demand) {
   FillStep out;
   for (const TensorKind& kind : demand.kinds()) {
-    if (kind.product() == nullptr || kind.product()->zero_axes.none()) continue;
+    if (kind.product() != nullptr && kind.product()->zero_axes.none()) continue;
     for (std::size_t position = 0; position < kind.destination_slot.size(); ++position) {
       std::vector<Box> zeros = zeros_at(kind, static_cast<std::int32_t>(position), demand.dims());
       for (TensorId tensor : kind.tensors)
@@ -51,6 +47,13 @@ FillStep zeros_of(const Demand& demand) {
   std::stable_sort(out.parts.begin(), out.parts.end(),
                    [](const auto& a, const auto& b) { return a.slot < b.slot; });
   return out;
+}
+
+const char* zeros_text(const Demand& demand) {
+  for (const TensorKind& kind : demand.kinds())
+    if (kind.product() != nullptr && !kind.product()->zero_axes.none())
+      return "S -> P(sum): zeros for elements that other ranks hold";
+  return "zeros in the padding of shards";
 }
 
 }  // namespace reshard

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The zeros of S -> P(sum).
+// The zeros of S -> P(sum), and of the padding of shards.
 #pragma once
 
 #include "core/demand/demand.h"
@@ -7,8 +7,10 @@
 
 namespace reshard {
 
-// The parts of every rank's destinations that S->P(sum) leaves zero, of all tensors. Throws
-// InputError beyond kMaxMoves.
+// The parts of every rank's destinations that S->P(sum) leaves zero or that are padding, of all
+// tensors. Throws InputError beyond kMaxMoves.
 FillStep zeros_of(const Demand& demand);
+// What planners say of that step.
+const char* zeros_text(const Demand& demand);
 
 }  // namespace reshard

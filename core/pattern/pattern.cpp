@@ -123,9 +123,9 @@ void Pattern::fill(const Layout& layout, std::int32_t position, std::int64_t add
                 std::to_string(bytes.size()) + " bytes for a shard of " + std::to_string(size));
   visit_values(addend, [&](auto value) {
     std::byte* out = bytes.data();
-    for_each_row(layout, position, nullptr, [&](std::int64_t first, std::int64_t count, bool) {
+    for_each_row(layout, position, nullptr, [&](std::int64_t first, std::int64_t count, bool has) {
       for (std::int64_t i = 0; i < count; ++i) {
-        auto bits = value(origin_ + first + i);
+        decltype(value(0)) bits = has ? value(origin_ + first + i) : 0;
         std::memcpy(out, &bits, sizeof bits);
         out += sizeof bits;
       }

@@ -39,7 +39,8 @@ std::uint64_t mix(std::uint64_t index);
 // What a failed check of one shard found.
 struct PatternMismatch {
   std::int64_t count;             // elements that differ
-  std::int64_t index;             // row-major global index of the first of them, in local order
+  std::int64_t index;             // row-major global index of the first of them, in local order;
+                                  // -1: it is in the shard's padding
   std::uint64_t expected, found;  // its bits, as Pattern::source_bits gives them
 };
 
@@ -60,7 +61,7 @@ class Pattern {
   void fill(const Layout& layout, std::int32_t position, std::int64_t addend,
             std::span<std::byte> bytes) const;
   // Compares a finished destination shard with expected_bits, or with zeros where S->P(sum) leaves
-  // them, element by element; nothing if all agree.
+  // them and in padding, element by element; nothing if all agree.
   std::optional<PatternMismatch> check(const Layout& layout, std::int32_t position,
                                        std::span<const std::int64_t> addends,
                                        std::span<const std::byte> bytes) const;

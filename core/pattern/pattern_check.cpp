@@ -166,6 +166,10 @@ std::uint64_t Pattern::expected_bits(std::int64_t index,
 
 namespace {
 
+std::int64_t index_in(std::int64_t first, std::int64_t i) {
+  return first == kNoIndex ? kNoIndex : first + i;
+}
+
 // Collects differences, in local order.
 struct Differences {
   PatternMismatch found{0, 0, 0, 0};
@@ -197,7 +201,7 @@ std::optional<PatternMismatch> Pattern::check(const Layout& layout, std::int32_t
                              bits = expected;
           std::memcpy(&bits, in, sizeof bits);
           in += sizeof bits;
-          if (bits != expected) differences.add(first + i, expected, bits);
+          if (bits != expected) differences.add(index_in(first, i), expected, bits);
         }
       };
       for_each_row(layout, position, zeros, check_row);
@@ -217,7 +221,7 @@ std::optional<PatternMismatch> Pattern::check(const Layout& layout, std::int32_t
         std::uint64_t bits = 0;
         std::memcpy(&bits, in, width);
         if (bits != expected[to_index(i)])
-          differences.add(first + done + i, expected[to_index(i)], bits);
+          differences.add(index_in(first, done + i), expected[to_index(i)], bits);
       }
     }
   };

@@ -5,6 +5,8 @@
 #include <array>
 #include <vector>
 
+#include "core/layout/box_slabs.h"
+
 namespace reshard {
 namespace {
 
@@ -83,10 +85,11 @@ class ShardRows {
   std::array<std::int64_t, kMaxDims> strides_{};
 };
 
-// The rows of a shard that consists of boxes: cut along every dim wherever a box begins or ends.
+// The rows of a shard that consists of boxes and padding.
 class BoxRows {
  public:
-  BoxRows(const Layout& layout, std::int32_t position, const VisitRow& row) : row_(row) {
+  BoxRows(const Layout& layout, std::int32_t position, const VisitRow& row)
+      : row_(row), shape_(layout.local_shape(position)) {
     std::int64_t stride = 1;
     for (int d = layout.dims() - 1; d >= 0; --d) {
       strides_[to_index(d)] = stride;
@@ -97,40 +100,42 @@ class BoxRows {
     });
     std::vector<const Part*> all;
     for (const Part& part : parts_) all.push_back(&part);
-    walk(0, DimVector(layout.dims(), 0), all);
+    if (!all.empty()) walk(0, DimVector(layout.dims(), 0), all);
   }
 
  private:
   // The parts that contain the local index `at` in the dims before `dim`.
   void walk(int dim, DimVector at, const std::vector<const Part*>& parts) {
-    auto lo = [&](const Part* part) { return part->local_lo[dim]; };
-    auto hi = [&](const Part* part) { return lo(part) + part->box.extent(dim); };
-    if (dim + 1 == at.size()) {
-      std::vector<const Part*> order = parts;
-      std::sort(order.begin(), order.end(),
-                [&](const Part* a, const Part* b) { return lo(a) < lo(b); });
-      for (const Part* part : order) {
-        at[dim] = lo(part);
-        std::int64_t first = 0;
-        for (int d = 0; d < at.size(); ++d)
-          first += (part->box.lo[d] + at[d] - part->local_lo[d]) * strides_[to_index(d)];
-        row_(first, part->box.extent(dim), true);
-      }
-      return;
-    }
-    std::vector<std::int64_t> cuts;
-    for (const Part* part : parts) cuts.insert(cuts.end(), {lo(part), hi(part)});
-    std::sort(cuts.begin(), cuts.end());
-    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
-      std::vector<const Part*> inside;
-      for (const Part* part : parts)
-        if (lo(part) <= cuts[k] && cuts[k + 1] <= hi(part)) inside.push_back(part);
-      for (at[dim] = cuts[k]; at[dim] < cuts[k + 1]; ++at[dim]) walk(dim + 1, at, inside);
-    }
+    for_each_slab(
+        parts, dim, 0, shape_[dim], [](const Part* part) { return part->local(); },
+        [&](std::int64_t lo, std::int64_t hi, const std::vector<const Part*>& inside) {
+          if (inside.empty()) {
+            row_(kNoIndex, (hi - lo) * inner(dim), false);
+          } else if (dim + 1 == at.size()) {
+            at[dim] = lo;
+            row_(global_index(*inside.front(), at), hi - lo, true);
+          } else {
+            for (at[dim] = lo; at[dim] < hi; ++at[dim]) walk(dim + 1, at, inside);
+          }
+        });
+  }
+
+  // Elements of the dims after `dim`.
+  std::int64_t inner(int dim) const {
+    std::int64_t out = 1;
+    for (int d = dim + 1; d < shape_.size(); ++d) out *= shape_[d];
+    return out;
+  }
+
+  std::int64_t global_index(const Part& part, const DimVector& at) const {
+    std::int64_t out = 0;
+    for (int d = 0; d < at.size(); ++d)
+      out += (part.box.lo[d] + at[d] - part.local_lo[d]) * strides_[to_index(d)];
+    return out;
   }
 
   const VisitRow& row_;
+  Shape shape_;
   std::array<std::int64_t, kMaxDims> strides_{};
   std::vector<Part> parts_;
 };

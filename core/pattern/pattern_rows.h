@@ -11,7 +11,9 @@
 
 namespace reshard {
 
-// A row: its first global index, its length, and whether its elements have values.
+// A row: its first global index (kNoIndex in padding), its length, and whether its elements have
+// values.
+inline constexpr std::int64_t kNoIndex = -1;
 using VisitRow = std::function<void(std::int64_t first, std::int64_t count, bool has_values)>;
 
 // Visits consecutive pieces of the shard; all have values if `zero_axes` is null.

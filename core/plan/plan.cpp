@@ -120,6 +120,15 @@ StepId Plan::add_step(StepBody body, std::vector<StepId> after, std::vector<int>
   return StepId{static_cast<std::int32_t>(steps.size()) - 1};
 }
 
+Box plan_box(const Box& box, int dims) {
+  Box out{DimVector(dims - box.dims(), 0), DimVector(dims - box.dims(), 1)};
+  for (int d = 0; d < box.dims(); ++d) {
+    out.lo.push_back(box.lo[d]);
+    out.hi.push_back(box.hi[d]);
+  }
+  return out;
+}
+
 Box input_of(const Plan& plan, const CollectiveStep& step, std::size_t group) {
   if (!step.input_boxes.empty()) return step.input_boxes[group];
   return box_of(plan.buffer(step.input).shape(step.group(group)[0]));

@@ -310,6 +310,9 @@ inline Shape plan_shape(const Shape& shape) {
   return plan_shape(shape, shape.size() == 0 ? 1 : shape.size());
 }
 
+// A box of a shard of that tensor, in the plan's dims.
+Box plan_box(const Box& box, int dims);
+
 // The boxes that a collective's group reads and writes on each of its members.
 Box input_of(const Plan& plan, const CollectiveStep& step, std::size_t group);
 Box output_of(const Plan& plan, const CollectiveStep& step, std::size_t group);

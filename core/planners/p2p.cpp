@@ -43,8 +43,7 @@ class P2pPlanner {
 
   Plan run() {
     if (FillStep zeros = zeros_of(demand_); !zeros.parts.empty())
-      say(plan_.add_step(std::move(zeros), {}),
-          "S -> P(sum): zeros for elements that other ranks hold");
+      say(plan_.add_step(std::move(zeros), {}), zeros_text(demand_));
     std::vector<std::size_t> kinds = kinds_in_order();
     for (std::size_t kind : kinds)
       for (TensorId tensor : demand_.kinds()[kind].tensors)

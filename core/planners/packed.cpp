@@ -221,8 +221,7 @@ class PackedPlanner {
       if (input_.explanation) explanation.add(id, std::move(why));
     };
     if (FillStep zeros = zeros_of(demand_); !zeros.parts.empty())
-      say(plan.add_step(std::move(zeros), {}),
-          "S -> P(sum): zeros for elements that other ranks hold");
+      say(plan.add_step(std::move(zeros), {}), zeros_text(demand_));
     Chunking chunking = chunks_of(chunks);
     chunking.waves = input_.steps_in_turn;
     chunking.all_paced = input_.memory.any();

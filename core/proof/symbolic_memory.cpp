@@ -228,6 +228,21 @@ void SymbolicMemory::check_destination(TensorId tensor) {
     for_each_local_box(layout, position, plan_.dims(), [&](const Box& box, const DimVector& shift) {
       check_box(*held, tensor, slot, box, shift, {fold, zero_axes, coordinate});
     });
+    check_padding(*held, tensor, slot, position);
+  }
+}
+
+void SymbolicMemory::check_padding(const Contents& held, TensorId tensor, Slot slot,
+                                   std::int32_t position) const {
+  for (const Box& padding : plan_.request(tensor).destination().padding(position)) {
+    held.read(plan_box(padding, plan_.dims()), [&](const KnownBox& piece) {
+      if (piece.fold == kPadding) return;
+      StepId writer{piece.writer};
+      throw Refuted{{writer,
+                     fmt::format("{} of the destination on rank {} is padding, and not zero",
+                                 text(piece.box), rank(slot)),
+                     part_that_writes(plan_, writer, slot, destination_of(tensor), piece.box)}};
+    });
   }
 }
 

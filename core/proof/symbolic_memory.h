@@ -93,6 +93,7 @@ class SymbolicMemory {
     const ZeroAxes& zero_axes;
     MeshCoordinate coordinate;
   };
+  void check_padding(const Contents& held, TensorId tensor, Slot slot, std::int32_t position) const;
   void check_box(const Contents& held, TensorId tensor, Slot slot, const Box& box,
                  const DimVector& shift, const Want& want) const;
 

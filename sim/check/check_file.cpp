@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/check/check_file.h"
 
-#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/file_kinds.h"
+#include "core/stored/stored_requests.h"
 #include "sim/check/copy_line.h"
 #include "sim/check/layout_line.h"
 #include "sim/trace/line_reader.h"
@@ -25,7 +25,27 @@ class Reader {
     out_.destination = std::make_unique<Stored>(*out_.tensors);
   }
 
-  CheckedCopies read(const std::function<void(std::int64_t)>& progress) {
+  CheckedCopies copies(const std::function<void(std::int64_t)>& progress) {
+    read(progress);
+    start_judging();
+    out_.copies = judge().copies();
+    out_.faults = judge().finish();
+    out_.has_more = judge().has_more();
+    return std::move(out_);
+  }
+
+  std::vector<Request> layouts() {
+    passes_copies_ = true;
+    read({});
+    try {
+      return StoredRequests(*out_.source, *out_.destination).requests();
+    } catch (const InputError& error) {
+      throw error.in(out_.file);
+    }
+  }
+
+ private:
+  void read(const std::function<void(std::int64_t)>& progress) {
     std::string line;
     bool headed = false;
     while (lines_.next(line)) {
@@ -54,14 +74,8 @@ class Reader {
           "{}:1: expected a header such as {{\"reshard_check\": 1}} as the first line, found an "
           "empty file",
           out_.file));
-    start_judging();
-    out_.copies = judge_->copies();
-    out_.faults = judge_->finish();
-    out_.has_more = judge_->has_more();
-    return std::move(out_);
   }
 
- private:
   void read_header(TraceFields& fields) {
     fields.integer("reshard_check", 1, 1);
     fields.refuse_others("the header");
@@ -69,15 +83,19 @@ class Reader {
 
   void read_line(TraceFields& fields) {
     if (fields.has("from") || fields.has("to")) {
+      if (passes_copies_) {
+        has_copies_ = true;
+        return;
+      }
       start_judging();
       auto [from, to] = read_copy(fields, *out_.source, *out_.destination);
-      judge_->copy(from, to, lines_.line_number());
+      judge().copy(from, to, lines_.line_number());
       DType dtype = to.is_box ? (*out_.tensors)[to.tensor].dtype
                               : out_.destination->buffers()[to.buffer].dtype;
       add_bytes(out_.bytes, Int128{to.count()} * size_bytes(dtype));
       return;
     }
-    if (judge_)
+    if (out_.judge || has_copies_)
       throw InputError("expected tensors and buffers before the first copy, found one after it");
     if (fields.has("buffer") || fields.has("side"))
       read_buffer(fields, *out_.source, *out_.destination);
@@ -86,12 +104,14 @@ class Reader {
   }
 
   void start_judging() {
-    if (!judge_) judge_.emplace(*out_.source, *out_.destination);
+    if (!out_.judge) out_.judge = std::make_unique<Judge>(*out_.source, *out_.destination);
   }
 
+  Judge& judge() { return *out_.judge; }
+
   LineReader& lines_;
-  CheckedCopies out_;
-  std::optional<Judge> judge_;  // from the first copy on
+  CheckedCopies out_;  // with a judge from the first copy on
+  bool passes_copies_ = false, has_copies_ = false;
 };
 
 }  // namespace
@@ -99,7 +119,16 @@ class Reader {
 CheckedCopies check_copies(std::istream& in, const std::string& file,
                            const std::function<void(std::int64_t)>& progress) {
   LineReader lines(in, file);
-  return Reader(lines, file).read(progress);
+  return Reader(lines, file).copies(progress);
+}
+
+std::vector<Request> read_layouts(LineReader& lines, const std::string& file) {
+  return Reader(lines, file).layouts();
+}
+
+bool is_check_file(std::string_view start) {
+  const FileKind* kind = file_kind(start);
+  return kind != nullptr && kind->id == "copies";
 }
 
 }  // namespace reshard::sim

@@ -8,10 +8,13 @@
 #include <istream>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/judge/judge.h"
+#include "core/layout/request.h"
 #include "core/stored/stored.h"
+#include "sim/trace/line_reader.h"
 
 namespace reshard::sim {
 
@@ -20,13 +23,22 @@ struct CheckedCopies {
   std::unique_ptr<ModelTensors> tensors;
   std::unique_ptr<Stored> source, destination;
   std::int64_t copies = 0, bytes = 0;
-  std::vector<Fault> faults;
-  bool has_more = false;  // faults than are kept
+  std::vector<CopyFault> faults;
+  bool has_more = false;              // faults than are kept
+  std::unique_ptr<Judge> judge = {};  // that has seen all copies
+
+  bool proved() const { return faults.empty(); }
 };
 
 // `file` names the stream in messages; `progress` is called with line numbers now and then. Throws
 // InputError.
 CheckedCopies check_copies(std::istream& in, const std::string& file,
                            const std::function<void(std::int64_t)>& progress = {});
+
+// The same file as requests, one per tensor (core/stored/stored_requests.h): what is to be moved.
+// Copies in it are passed over. Throws InputError.
+std::vector<Request> read_layouts(LineReader& lines, const std::string& file);
+// Whether a file that begins so is one of these.
+bool is_check_file(std::string_view start);
 
 }  // namespace reshard::sim

@@ -8,8 +8,11 @@
 #include "core/base/printable.h"
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
+#include "sim/report/facts.h"
 #include "sim/report/json.h"
+#include "sim/report/ratios.h"
 #include "sim/report/table.h"
+#include "sim/report/writers/job_writer.h"
 #include "sim/trace/findings.h"
 
 namespace reshard::sim {
@@ -21,9 +24,9 @@ class Wording {
 
   // "rank 2: k_proj[0:4,:] in 'qkv' gets q_proj[4:8,:] of rank 0".
   std::string example(const Finding& finding) const {
-    const Fault& fault = finding.faults.front();
+    const CopyFault& fault = finding.faults.front();
     std::string out = fmt::format("rank {}", to_int(fault.to));
-    if (fault.kind == FaultKind::OutOfBuffer)
+    if (fault.kind == CopyFaultKind::OutOfBuffer)
       return fmt::format("{}: {}", out, out_of_buffer(fault));
     out += fmt::format(": {}", element_text(tensor(fault.tensor), fault.box));
     if (fault.buffer != StoredBufferId{-1})
@@ -46,44 +49,44 @@ class Wording {
   const Stored& destination() const { return *report_.copies.destination; }
   const ModelTensor& tensor(ModelTensorId id) const { return (*report_.copies.tensors)[id]; }
 
-  std::string out_of_buffer(const Fault& fault) const {
+  std::string out_of_buffer(const CopyFault& fault) const {
     bool reads = fault.from != Rank{-1};
     return fmt::format("{} elements are {} a buffer{}", fault.elements,
                        reads ? "read from outside of" : "written outside of",
                        reads ? fmt::format(" of rank {}", to_int(fault.from)) : "");
   }
 
-  std::string what(const Fault& fault) const {
+  std::string what(const CopyFault& fault) const {
     switch (fault.kind) {
-      case FaultKind::WrongTensor:
-      case FaultKind::WrongIndex:
-      case FaultKind::WrongDtype:
+      case CopyFaultKind::WrongTensor:
+      case CopyFaultKind::WrongIndex:
+      case CopyFaultKind::WrongDtype:
         return got(fault);
-      case FaultKind::Padding:
+      case CopyFaultKind::Padding:
         return fmt::format(" gets padding of rank {}", to_int(fault.from));
-      case FaultKind::NotHeld:
+      case CopyFaultKind::NotHeld:
         return fault.from == Rank{-1} ? " is written, which the rank does not hold"
                                       : fmt::format(" is read from rank {}, which does not hold it",
                                                     to_int(fault.from));
-      case FaultKind::WrittenTwice:
+      case CopyFaultKind::WrittenTwice:
         return " is written twice";
-      case FaultKind::Missing:
+      case CopyFaultKind::Missing:
         return " is never written";
-      case FaultKind::OutOfBuffer:
+      case CopyFaultKind::OutOfBuffer:
         break;
     }
     return {};
   }
 
   // A box of the same extents if those fit the tensor that arrives; else where it begins.
-  std::string got(const Fault& fault) const {
+  std::string got(const CopyFault& fault) const {
     const ModelTensor& other = tensor(fault.got);
     Box box{fault.got_lo, fault.got_lo};
     bool fits = fault.box.dims() == box.dims();
     for (int d = 0; d < box.dims(); ++d) box.hi[d] += fits ? fault.box.extent(d) : 1;
     fits = fits && contains(box_of(other.shape), box);
     for (int d = 0; !fits && d < box.dims(); ++d) box.hi[d] = box.lo[d] + 1;
-    std::string dtype = fault.kind == FaultKind::WrongDtype
+    std::string dtype = fault.kind == CopyFaultKind::WrongDtype
                             ? fmt::format(", which is {}", reshard::text(other.dtype))
                             : "";
     return fmt::format(" gets {}{} of rank {}{}", element_text(other, box), fits ? "" : " and on",
@@ -96,6 +99,42 @@ class Wording {
 std::string sides_text(const CheckedCopies& copies) {
   return fmt::format("{} to {}", ranks_words(copies.source->ranks()),
                      ranks_words(copies.destination->ranks()));
+}
+
+void add_cost(const CopiesCost& cost, Facts& facts) {
+  const RunReport& given = cost.given;
+  std::int64_t bound_ps = given.bound.time_ps();
+  facts.add("topology", fmt::format("{} ({} of {} devices)", given.topology, given.ranks.size(),
+                                    given.topology_devices));
+  for (const std::string& assumed : given.assumed) facts.add("assumed", assumed);
+  facts.add("received", fmt::format("{}, {} by the rank that receives most",
+                                    bytes_text(given.bytes.received_total),
+                                    bytes_text(given.bytes.received_max)));
+  facts.add("time", fmt::format("{} ({}), all copies at once", duration_text(given.time_ps),
+                                given.transport));
+  facts.add("bound", fmt::format("{}, limited by {}", duration_text(bound_ps),
+                                 text(given.bound.limited_by())));
+  facts.add("ratio to bound", ratio_of(given.time_ps, bound_ps));
+  if (given.job) add_limits(given.job->facts, given.job->lost, given.time_ps, facts);
+  facts.add("ours takes", fmt::format("{} ({}), {} x the bound", duration_text(cost.ours_ps),
+                                      cost.plan_by, ratio_of(cost.ours_ps, bound_ps)));
+}
+
+Json cost_json(const CopiesCost& cost) {
+  const RunReport& given = cost.given;
+  std::int64_t bound_ps = given.bound.time_ps();
+  return {{"topology", given.topology},
+          {"transport", given.transport},
+          {"time_ps", given.time_ps},
+          {"bytes_received_total", given.bytes.received_total},
+          {"bytes_received_max", given.bytes.received_max},
+          {"bound_ps", bound_ps},
+          {"limited_by", text(given.bound.limited_by())},
+          {"ratio_to_bound", decimal_json(ratio_e4(given.time_ps, bound_ps))},
+          {"ours",
+           {{"plan_by", cost.plan_by},
+            {"time_ps", cost.ours_ps},
+            {"ratio_to_bound", decimal_json(ratio_e4(cost.ours_ps, bound_ps))}}}};
 }
 
 }  // namespace
@@ -126,6 +165,7 @@ std::string check_text(const CheckReport& report, std::size_t rows, std::size_t 
             report.findings.empty()
                 ? "proved: every element of the destination is written once, and is right"
                 : verdict(report));
+  if (report.cost) add_cost(*report.cost, facts);
   std::string out = facts.text(width);
   if (report.findings.empty()) return out;
   Wording wording(report);
@@ -162,6 +202,7 @@ std::string check_json(const CheckReport& report) {
        {"bytes", copies.bytes},
        {"proved", report.findings.empty()},
        {"all_places", !copies.has_more},
+       {"cost", report.cost ? cost_json(*report.cost) : Json(nullptr)},
        {"findings", list_json(report.findings, [&](const Finding& finding) {
           bool has_tensor = finding.tensor != ModelTensorId{-1};
           bool has_got = finding.got != ModelTensorId{-1};

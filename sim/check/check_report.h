@@ -3,17 +3,28 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/judge/fault_groups.h"
 #include "sim/check/check_file.h"
+#include "sim/report/run_report.h"
 
 namespace reshard::sim {
+
+// What copies that are right cost on a topology, next to this project's plan.
+struct CopiesCost {
+  RunReport given;
+  std::string plan_by;  // the planner of ours
+  std::int64_t ours_ps = 0;
+};
 
 struct CheckReport {
   CheckedCopies copies;
   std::vector<Finding> findings;  // the largest first; none: proved
+  std::optional<CopiesCost> cost = {};
 };
 
 CheckReport report_of(CheckedCopies copies);

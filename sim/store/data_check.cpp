@@ -120,12 +120,16 @@ class DestinationCheck {
     std::optional<PatternMismatch> wrong = patterns_.check(tensor, rank, bytes);
     if (!wrong) return;
     const Request& request = plan_.request(tensor);
+    std::string where =
+        wrong->index < 0
+            ? "in the padding of its shard"
+            : fmt::format("at global index [{}]", text(index_at(wrong->index, request.shape())));
     throw CheckFailure(fmt::format(
-        "data of {}: rank {} holds a wrong value at global index [{}]: expected "
-        "{}, found {} ({} of its elements are wrong)",
-        tensor_text(plan_.tensors, tensor), to_int(rank),
-        text(index_at(wrong->index, request.shape())), bits_text(wrong->expected, request.dtype()),
-        bits_text(wrong->found, request.dtype()), wrong->count));
+        "data of {}: rank {} holds a wrong value {}: expected {}, found {} ({} of its elements are "
+        "wrong)",
+        tensor_text(plan_.tensors, tensor), to_int(rank), where,
+        bits_text(wrong->expected, request.dtype()), bits_text(wrong->found, request.dtype()),
+        wrong->count));
   }
 
   const Plan& plan_;

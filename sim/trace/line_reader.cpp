@@ -2,7 +2,11 @@
 #include "sim/trace/line_reader.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
 #include <limits>
 #include <utility>
 
@@ -10,6 +14,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/printable.h"
 #include "core/layout/mesh.h"
 #include "sim/inputs/json_reader.h"
 
@@ -195,6 +200,23 @@ void TraceFields::refuse_others(std::string_view of) const {
     if (!field.read)
       throw InputError(fmt::format("{}: {}: expected a field of {}, found an unknown one", place_,
                                    reshard::quoted(field.key), of));
+}
+
+void with_file(const std::string& path, std::string_view what,
+               const std::function<void(std::istream&, const std::string&)>& read) {
+  if (path == "-") return read(std::cin, "<stdin>");
+  std::error_code error;
+  std::filesystem::file_status status = std::filesystem::status(path, error);
+  std::string shown = shown_path(path);
+  if (status.type() == std::filesystem::file_type::not_found)
+    throw InputError(fmt::format("{}: expected {}, found no such file", shown, what));
+  if (status.type() == std::filesystem::file_type::directory)
+    throw InputError(fmt::format("{}: expected {}, found a directory", shown, what));
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw InputError(
+        fmt::format("{}: expected a readable file, found: {}", shown, std::strerror(errno)));
+  read(file, shown);
 }
 
 }  // namespace reshard::sim

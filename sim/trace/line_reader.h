@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <istream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -43,6 +44,11 @@ class LineReader {
 };
 
 using TraceJson = nlohmann::json;
+
+// Calls read(stream, its name in messages) with a file, or with standard input for "-". Throws
+// InputError for a file that is missing, unreadable or a directory; `what` says what was expected.
+void with_file(const std::string& path, std::string_view what,
+               const std::function<void(std::istream&, const std::string&)>& read);
 
 // One object from one line. Refuses anything else, nesting deeper than a trace has, duplicate keys,
 // and more than 2^20 + 64 values, before they are held in memory.

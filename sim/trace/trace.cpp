@@ -2,19 +2,15 @@
 #include "sim/trace/trace.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <iterator>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/file_kinds.h"
-#include "core/base/printable.h"
 #include "sim/trace/line_reader.h"
 #include "sim/trace/operator_line.h"
 
@@ -63,90 +59,12 @@ Trace parse_trace(std::istream& in, const std::string& file, std::string_view fo
   return builder.finish();
 }
 
-namespace {
-
-// The stages of a file of requests: its lines' own groups, whose lines name each other in `after`.
-Stages in_order(const Trace& trace, Stages groups, const std::vector<std::size_t>& first) {
-  constexpr std::size_t kMost = std::size_t{1} << 24;  // pairs of groups
-  std::size_t pairs = 0;
-  for (std::size_t op = 0; op < trace.operations.size(); ++op)
-    for (OpId before : trace.operations[op].after) {
-      std::size_t begin = first[to_index(before)], end = first[to_index(before) + 1];
-      pairs += (first[op + 1] - first[op]) * (end - begin);
-      if (pairs > kMost)
-        throw InputError(
-            fmt::format("{}: after: expected lines of fewer stages, found more than {} "
-                        "pairs of stages that come after each other",
-                        trace.place_of(id_of<OpId>(op)), kMost));
-      for (std::size_t group = first[op]; group < first[op + 1]; ++group)
-        for (std::size_t other = begin; other < end; ++other)
-          groups[group].after.push_back(static_cast<std::int32_t>(other));
-    }
-  try {
-    return stages_of(groups);
-  } catch (const InputError& error) {
-    throw error.in(trace.file);
-  }
-}
-
-}  // namespace
-
-JobFile parse_requests(std::istream& in, const std::string& file) {
-  LineReader lines(in, file);
-  TraceBuilder builder(file);
-  read_request_lines(lines, builder);
-  Trace trace = builder.finish();
-  JobFile out{{}, {}, trace.topology};
-  Stages groups;
-  std::vector<std::size_t> first;  // group, by line; one more at the end
-  for (const TraceOperation& operation : trace.operations) {
-    const auto& line = std::get<TraceRedistribute>(operation.body);
-    first.push_back(groups.size());
-    add_groups(groups, line.stages, line.requests->size(), out.requests.size());
-    for (const Request& request : *line.requests) {
-      bool only = line.requests->size() == 1;
-      out.requests.push_back(only ? request.named(trace.line_of(operation).name) : request);
-    }
-  }
-  first.push_back(groups.size());
-  out.stages = in_order(trace, std::move(groups), first);
-  if (out.requests.empty())
-    throw InputError(fmt::format("{}: expected a request at least, found none", file));
-  return out;
-}
-
-namespace {
-
-// Returns parse(stream, its name in messages) of a file, or of standard input for "-".
-template <class Parse>
-auto parsed_file(const std::string& path, std::string_view what, Parse&& parse) {
-  if (path == "-") return parse(std::cin, "<stdin>");
-  std::error_code error;
-  std::filesystem::file_status status = std::filesystem::status(path, error);
-  std::string shown = shown_path(path);
-  if (status.type() == std::filesystem::file_type::not_found)
-    throw InputError(fmt::format("{}: expected {}, found no such file", shown, what));
-  if (status.type() == std::filesystem::file_type::directory)
-    throw InputError(fmt::format("{}: expected {}, found a directory", shown, what));
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw InputError(
-        fmt::format("{}: expected a readable file, found: {}", shown, std::strerror(errno)));
-  return parse(file, shown);
-}
-
-}  // namespace
-
 Trace read_trace(const std::string& path, std::string_view format) {
-  return parsed_file(path, "a trace", [&](std::istream& in, const std::string& name) {
-    return parse_trace(in, name, format);
+  std::optional<Trace> out;
+  with_file(path, "a trace", [&](std::istream& in, const std::string& name) {
+    out = parse_trace(in, name, format);
   });
-}
-
-JobFile read_requests(const std::string& path) {
-  return parsed_file(path, "a file of requests", [&](std::istream& in, const std::string& name) {
-    return parse_requests(in, name);
-  });
+  return *std::move(out);
 }
 
 std::string Trace::place_of(OpId op) const {

@@ -209,18 +209,6 @@ Trace parse_trace(std::istream& in, const std::string& file, std::string_view fo
 // unreadable or a directory.
 Trace read_trace(const std::string& path, std::string_view format = {});
 
-// The requests of a job, at least one: JSON lines, each the fields of a redistribute line, with or
-// without a trace's header before them. A mesh is a name from the header, or text such as
-// "dp=2,tp=2". `after` is the order of the job's tensors. Throws InputError as read_trace does, and
-// for any other kind of line.
-struct JobFile {
-  std::vector<Request> requests;
-  Stages stages = {};
-  std::string topology;  // empty if the header names none
-};
-JobFile read_requests(const std::string& path);
-JobFile parse_requests(std::istream& in, const std::string& file);
-
 // The readers and their recognise functions.
 bool is_reshard_trace(std::string_view start);  // reshard_trace.cpp
 void read_reshard_trace(LineReader& lines, TraceBuilder& builder);

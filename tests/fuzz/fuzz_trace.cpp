@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "sim/dispatch/dispatch.h"
+#include "sim/job/job_file.h"
 #include "sim/trace/jobs/joined.h"
 #include "sim/trace/trace.h"
 #include "tests/fuzz/fuzz_input.h"
@@ -32,7 +33,7 @@ void check_links(const sim::Trace& trace) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::refused_or_fine([&] {
     std::istringstream in{std::string(fuzz::text_of(data, size))};
-    if (sim::parse_requests(in, "input.jsonl").requests.empty())
+    if (sim::parse_job(in, "input.jsonl").requests.empty())
       fuzz::broken("a job of no request");
   });
   return fuzz::refused_or_fine([&] {

@@ -47,6 +47,9 @@ std::optional<Parts> draw_shard(Prng& prng, const Shape& shape) {
     }
     if (!found) return std::nullopt;
   }
+  // Padding: the room of a box that is left out.
+  if (out.size() > 1 && prng.one_in(3))
+    out.erase(out.begin() + prng.below(static_cast<std::int64_t>(out.size())));
   return out;
 }
 

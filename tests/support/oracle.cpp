@@ -37,11 +37,12 @@ std::vector<std::int64_t> coordinate_of(const Mesh& mesh, std::int64_t position)
   return out;
 }
 
-// For every index of the shard, in row-major order, the box that has it.
+// For every index of the shard, in row-major order, the element of the box that has it, or -1.
 std::vector<std::int64_t> elements_of_boxes(const BoxCell& cell, const Shape& shape) {
   std::vector<std::int64_t> out;
   for (std::int64_t i = 0; i < element_count(cell.local_shape); ++i) {
     DimVector at = index_at(i, cell.local_shape);
+    out.push_back(-1);
     for (const Part& part : cell.parts) {
       bool inside = true;
       std::int64_t element = 0;
@@ -50,7 +51,7 @@ std::vector<std::int64_t> elements_of_boxes(const BoxCell& cell, const Shape& sh
         inside = inside && within >= 0 && part.box.lo[d] + within < part.box.hi[d];
         element = element * shape[d] + part.box.lo[d] + within;
       }
-      if (inside) out.push_back(element);
+      if (inside) out.back() = element;
     }
   }
   return out;
@@ -125,7 +126,7 @@ void RequestOracle::find_held() {
                 std::vector<std::int64_t>(static_cast<std::size_t>(element_count(from.shape()))));
   for (std::int32_t p = 0; !zero_axes_.empty() && p < from.mesh().size(); ++p)
     for (std::int64_t element : held_elements(from, p))
-      for (std::size_t z = 0; z < zero_axes_.size(); ++z)
+      for (std::size_t z = 0; element >= 0 && z < zero_axes_.size(); ++z)
         holds_[z][static_cast<std::size_t>(element)] =
             coordinate_of(from.mesh(), p)[static_cast<std::size_t>(zero_axes_[z])];
 }
@@ -201,7 +202,8 @@ std::vector<std::byte> RequestOracle::cut(const std::vector<std::uint64_t>& tens
   auto width = static_cast<std::size_t>(size_bytes(request_.dtype()));
   std::vector<std::byte> out(elements.size() * width);
   for (std::size_t i = 0; i < elements.size(); ++i)
-    std::memcpy(out.data() + i * width, &tensor[static_cast<std::size_t>(elements[i])], width);
+    if (elements[i] >= 0)
+      std::memcpy(out.data() + i * width, &tensor[static_cast<std::size_t>(elements[i])], width);
   return out;
 }
 

@@ -54,8 +54,9 @@ Shards rough_sources(Prng& prng, const Request& request) {
   for (std::int32_t p = 0; p < request.source().mesh().size(); ++p) {
     std::vector<std::byte>& bytes = out[request.source().mesh().rank_at(p)];
     for (std::int64_t index : held_elements(request.source(), p)) {
-      std::uint64_t bits =
-          addends[static_cast<std::size_t>(request.addend_of(p))][static_cast<std::size_t>(index)];
+      const std::vector<std::uint64_t>& addend =
+          addends[static_cast<std::size_t>(request.addend_of(p))];
+      std::uint64_t bits = index < 0 ? 0 : addend[static_cast<std::size_t>(index)];
       bytes.resize(bytes.size() + width);
       std::memcpy(bytes.data() + bytes.size() - width, &bits, width);
     }

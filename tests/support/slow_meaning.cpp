@@ -76,7 +76,8 @@ std::set<std::int64_t> valued_at(const Request& request, std::int32_t position) 
       if (is_zero_axis(request, axis))
         meets &= mine[static_cast<std::size_t>(axis)] == theirs[static_cast<std::size_t>(axis)];
     if (!meets) continue;
-    for (std::int64_t element : held_elements(from, p)) out.insert(element);
+    for (std::int64_t element : held_elements(from, p))
+      if (element >= 0) out.insert(element);
   }
   return out;
 }
@@ -135,6 +136,7 @@ std::vector<SlowMeaning::Shard> shards_of(
 SlowMeaning::SlowMeaning(const Request& request, int dims)
     : op_(op_of(request)), dtype_(request.dtype()) {
   source_ = shards_of(request.source(), dims, [&](std::int32_t p, SlowValue& value) {
+    if (value.element < 0) value.state = State::Unwritten;
     value.addends = std::uint64_t{1} << addend_at(request.source(), p);
   });
   std::vector<std::set<std::int64_t>> valued;

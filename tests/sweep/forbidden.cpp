@@ -49,7 +49,7 @@ bool lacks_elements(const Layout& source, const Layout& destination) {
     for (std::int64_t element : held_elements(source, p)) held.insert(element);
   for (std::int32_t p = 0; p < destination.mesh().size(); ++p)
     for (std::int64_t element : held_elements(destination, p))
-      if (!held.contains(element)) return true;
+      if (element >= 0 && !held.contains(element)) return true;
   return false;
 }
 

@@ -17,9 +17,9 @@
 #include "core/text/plan_text.h"
 #include "core/topology/topology_text.h"
 #include "sim/job/job.h"
+#include "sim/job/job_file.h"
 #include "sim/machines/presets.h"
 #include "sim/trace/jobs/named_order.h"
-#include "sim/trace/trace.h"
 #include "tools/capi/guard.h"
 #include "tools/capi/handles.h"
 
@@ -251,7 +251,7 @@ int32_t reshard_plan_create_job_from_file(const char* path, const reshard_topolo
   return guarded([&] {
     given(path, "path");
     given(plan, "plan");
-    sim::JobFile file = sim::read_requests(path);
+    sim::JobFile file = sim::read_job(path);
     sim::Subject subject;
     subject.requests = std::move(file.requests);
     subject.stages = std::move(file.stages);

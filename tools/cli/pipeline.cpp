@@ -8,9 +8,9 @@
 #include "core/base/units.h"
 #include "core/plan/join.h"
 #include "core/text/plan_text.h"
+#include "sim/job/job_file.h"
 #include "sim/machines/presets.h"
 #include "sim/store/data_check.h"
-#include "sim/trace/trace.h"
 #include "tools/cli/input_files.h"
 
 namespace reshard::tools {
@@ -91,7 +91,7 @@ sim::Subject subject_of(const RequestOptions& options, const MachineOptions& mac
   if (!options.requests_file.empty()) {
     refuse_both(!options.plan_files.empty(), "--requests", "--plan");
     refuse_request_options(options, "--requests FILE");
-    sim::JobFile file = sim::read_requests(options.requests_file);
+    sim::JobFile file = sim::read_job(options.requests_file);
     subject.requests = std::move(file.requests);
     subject.stages = std::move(file.stages);
     subject.topology = std::move(file.topology);

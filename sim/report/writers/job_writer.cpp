@@ -8,6 +8,7 @@
 #include "core/base/integers.h"
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
+#include "sim/report/facts.h"
 
 namespace reshard::sim {
 namespace {
@@ -92,6 +93,11 @@ void add_job(const JobFacts& job, std::int64_t time_ps, Json& out) {
       {"used", full.used},
       {"fullest", full.fullest.name},
       {"utilisation", decimal_json(utilisation(full.fullest, time_ps, kUtilisation))}};
+}
+
+void add_limits(const JobFacts& job, const LostTime& lost, std::int64_t time_ps, Facts& facts) {
+  if (job.full) facts.add("fullest links", full_links_text(*job.full, time_ps));
+  if (lost.by != LostTime::By::Nothing) facts.add("lost to", text(lost));
 }
 
 }  // namespace reshard::sim

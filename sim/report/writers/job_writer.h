@@ -9,6 +9,7 @@
 
 #include "sim/report/json.h"
 #include "sim/report/table.h"
+#include "sim/study/lost_time.h"
 #include "sim/study/tensors/job_facts.h"
 
 namespace reshard::sim {
@@ -20,5 +21,8 @@ std::string groups_table(std::span<const GroupFacts> groups, std::string_view wh
 
 // "kinds" and "full_links".
 void add_job(const JobFacts& job, std::int64_t time_ps, Json& out);
+
+// Which links are full, and what else costs time.
+void add_limits(const JobFacts& job, const LostTime& lost, std::int64_t time_ps, Facts& facts);
 
 }  // namespace reshard::sim

@@ -135,14 +135,6 @@ void add_bandwidths(const RunReport& report, std::int64_t time_ps, Facts& facts)
                           rate_text(*found.bus_bytes_per_s)));
 }
 
-// Of a job: which links are full, and what else costs time.
-void add_limits(const RunReport& report, Facts& facts) {
-  if (!report.job) return;
-  if (report.job->facts.full)
-    facts.add("fullest links", full_links_text(*report.job->facts.full, report.time_ps));
-  if (report.job->lost.by != LostTime::By::Nothing) facts.add("lost to", text(report.job->lost));
-}
-
 std::string kinds_table(const RunReport& report, bool verbose, std::size_t width) {
   return report.job ? groups_table(report.job->facts.kinds, "kind", verbose, width) : "";
 }
@@ -167,7 +159,7 @@ void add_times(const RunReport& report, Facts& facts) {
                         report.stages.empty() ? "" : ", order " + duration_text(bound.order_ps),
                         text(bound.limited_by())));
   facts.add("ratio to bound", ratio_of(report.time_ps, bound.time_ps()));
-  add_limits(report, facts);
+  if (report.job) add_limits(report.job->facts, report.job->lost, report.time_ps, facts);
   if (report.as_one)
     facts.add("as one job",
               fmt::format("{} by {} instead of {}", duration_text(report.as_one->time_ps),

@@ -97,7 +97,7 @@ Verdict by_elements(const DrawnModel& model, const std::vector<DrawnCopy>& copie
 
 int mixed_up = 0;  // faults with elements that are right by chance
 
-std::vector<Fault> judged(const DrawnModel& model, const std::vector<DrawnCopy>& copies) {
+std::vector<CopyFault> judged(const DrawnModel& model, const std::vector<DrawnCopy>& copies) {
   Judge judge(*model.source, *model.destination);
   std::int64_t line = 0;
   for (const DrawnCopy& copy : copies) judge.copy(copy.from, copy.to, ++line);
@@ -110,11 +110,11 @@ std::vector<Fault> judged(const DrawnModel& model, const std::vector<DrawnCopy>&
 Verdict as_judged(const DrawnModel& model, const std::vector<DrawnCopy>& copies,
                   const Places& wrong) {
   Verdict out;
-  for (const Fault& fault : judged(model, copies)) {
-    bool is_end = fault.kind == FaultKind::OutOfBuffer ||
-                  (fault.kind == FaultKind::NotHeld && fault.from == Rank{-1});
-    if (fault.kind == FaultKind::OutOfBuffer) ++out.outside;
-    if (fault.kind == FaultKind::NotHeld && is_end) out.outside += fault.elements;
+  for (const CopyFault& fault : judged(model, copies)) {
+    bool is_end = fault.kind == CopyFaultKind::OutOfBuffer ||
+                  (fault.kind == CopyFaultKind::NotHeld && fault.from == Rank{-1});
+    if (fault.kind == CopyFaultKind::OutOfBuffer) ++out.outside;
+    if (fault.kind == CopyFaultKind::NotHeld && is_end) out.outside += fault.elements;
     if (is_end) continue;
     REQUIRE(fault.elements == fault.box.volume());
     Places own;
@@ -129,16 +129,17 @@ Verdict as_judged(const DrawnModel& model, const std::vector<DrawnCopy>& copies,
         own.emplace(to_index(fault.buffer), place);
       }
     }
-    bool is_wrong = fault.kind != FaultKind::WrittenTwice && fault.kind != FaultKind::Missing;
+    bool is_wrong =
+        fault.kind != CopyFaultKind::WrittenTwice && fault.kind != CopyFaultKind::Missing;
     if (is_wrong) {
       std::size_t before = own.size();
       std::erase_if(own, [&](const auto& place) { return !wrong.contains(place); });
       REQUIRE(!own.empty());
       mixed_up += own.size() < before ? 1 : 0;
     }
-    (is_wrong                                ? out.wrong
-     : fault.kind == FaultKind::WrittenTwice ? out.twice
-                                             : out.missing)
+    (is_wrong                                    ? out.wrong
+     : fault.kind == CopyFaultKind::WrittenTwice ? out.twice
+                                                 : out.missing)
         .merge(own);
   }
   return out;
@@ -175,7 +176,7 @@ TEST_CASE("Broken copies of drawn models have exactly the faults that their elem
     REQUIRE(found.outside == expected.outside);
     wrong += expected == Verdict{} ? 0 : 1;
     // Every fault is in one finding, and texts can be made of all.
-    std::vector<Fault> faults = judged(model, copies);
+    std::vector<CopyFault> faults = judged(model, copies);
     std::size_t count = faults.size(), grouped = 0;
     for (const Finding& finding : findings_of(faults, *model.source, *model.destination))
       grouped += finding.faults.size();

@@ -134,7 +134,7 @@ TEST_CASE("A tied name must be written where it lies") {
   lines.push_back(copy(1, 3, "embed", "4:8,:"));
   CheckReport report = report_of(read(lines));
   REQUIRE(report.findings.size() == 1);
-  CHECK(report.findings[0].kind == FaultKind::Missing);
+  CHECK(report.findings[0].kind == CopyFaultKind::Missing);
   CHECK(report.findings[0].elements == 16);
   CHECK(report.findings[0].mistake == "lm_head is tied to another name, and only that is written");
   lines.push_back(copy(0, 4, "lm_head", "0:4,:"));

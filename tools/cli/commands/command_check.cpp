@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `reshard check`: judges the copies of anybody's plan.
-#include <fstream>
-#include <iostream>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
 #include "sim/check/check_report.h"
+#include "sim/check/copies_plan.h"
+#include "sim/job/job.h"
+#include "sim/machines/presets.h"
+#include "sim/trace/line_reader.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/failure.h"
 #include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output/output.h"
+#include "tools/cli/pipeline.h"
 
 namespace reshard::tools {
 namespace {
@@ -22,24 +26,37 @@ constexpr std::size_t kRowsShown = 20;
 
 struct CheckOptions {
   std::string copies;
+  MachineOptions machine;
   OutputOptions output;
 };
 
 sim::CheckedCopies checked(const std::string& path) {
   Progress progress;
   auto show = [&](std::int64_t line) { progress.show("line", line, 0); };
-  if (is_standard_input(path)) {
-    require_standard_input();
-    return sim::check_copies(std::cin, input_name(path), show);
-  }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw InputError(fmt::format("{}: cannot open", input_name(path)));
-  return sim::check_copies(in, input_name(path), show);
+  sim::CheckedCopies out;
+  sim::with_file(path, "a file of copies", [&](std::istream& in, const std::string& name) {
+    out = sim::check_copies(in, name, show);
+  });
+  return out;
+}
+
+sim::CopiesCost cost_of(const sim::CheckedCopies& copies, const MachineOptions& machine) {
+  Progress progress;
+  progress.stage("timing the copies");
+  sim::StudyOptions options = study_options(machine);
+  auto plan = std::make_shared<const Plan>(sim::plan_of(copies));
+  sim::RunReport given = job_of({{}, plan}, machine, options).report(false);
+  options.on_stage = [&](std::string_view what) { progress.stage(what); };
+  sim::Job ours = job_of({{plan->tensors.begin(), plan->tensors.end()}}, machine, options);
+  return {std::move(given), ours.plan().planner, ours.study().time_ps()};
 }
 
 void run_check(const CheckOptions& options) {
-  require_inputs({{options.copies, "FILE"}});
+  const std::string& topology = options.machine.topology;
+  require_inputs({{options.copies, "FILE"}, {sim::file_of(topology), "--topology"}});
   sim::CheckReport report = sim::report_of(checked(options.copies));
+  if (!topology.empty() && report.findings.empty())
+    report.cost = cost_of(report.copies, options.machine);
   std::size_t rows = options.output.verbose ? std::numeric_limits<std::size_t>::max() : kRowsShown;
   print(options.output.json ? sim::check_json(report)
                             : sim::check_text(report, rows, screen_width()));
@@ -54,11 +71,17 @@ void add_check_command(CLI::App& app) {
   CLI::App& command = add_command(
       app, "check", "judge the copies of anybody's plan",
       "The file has JSON lines: a header, the tensors of the model, the buffers of both sides, "
-      "then "
-      "a line per copy (docs/check.md). The exit code is 1 if something is wrong.\n"
-      "Example:\n  reshard check my.copies",
+      "then a line per copy (docs/check.md). The exit code is 1 if something is wrong.\n"
+      "Example:\n  reshard check my.copies --topology dgx-h100:2",
       [options] { run_check(*options); });
   add_argument(command, "FILE", options->copies, "layouts and copies; '-': standard input");
+  OptionGroup group(command, kMachineHeading);
+  group.add("--topology", "TOPOLOGY", options->machine.topology,
+            "also print what the copies cost there, next to a plan of ours: preset, preset:count "
+            "or file");
+  group.add("--planner", "NAME", options->machine.planner,
+            planner_names() + " for our plan (default auto)");
+  add_transport_options(group, options->machine);
   add_report_options(command, options->output);
 }
 

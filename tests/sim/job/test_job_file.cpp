@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
+#include "sim/job/job_file.h"
 #include "sim/trace/jobs/joined.h"
 #include "tests/sim/replay/replay_case.h"
 
@@ -37,7 +38,7 @@ JobFile job_file(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   std::istringstream in(text);
-  return parse_requests(in, "r.jsonl");
+  return parse_job(in, "r.jsonl");
 }
 
 std::string error_of(const std::function<void()>& read) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A transfer between the buffers of a model's ranks as requests, one per tensor, that planners take.
+//
+// A rank's shard of such a request stands for all parts of the tensor that the rank has, in whatever
+// buffers: boxes of the tensor, joined where they are neighbours, one after another. It is not
+// memory of the rank; where its elements lie, the parts say. A rank whose destination has elements
+// of a tensor several times (tied weights in two buffers) gets them by as many requests.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/layout/request.h"
+#include "core/stored/stored.h"
+
+namespace reshard {
+
+class StoredRequests {
+ public:
+  // One request per tensor that a destination has, in the order of the tensors; its name is the
+  // tensor's. Throws InputError, naming the tensor, if the source lacks elements, and if no rank
+  // has a destination. Both sides have the same tensors, and can be dropped afterwards.
+  StoredRequests(const Stored& source, const Stored& destination);
+
+  const std::vector<Request>& requests() const { return requests_; }
+  // Which request writes a part of a buffer of the destination.
+  TensorId written_by(Stored::PartId part) const {
+    return request_of_[part.buffer][to_index(part.part)];
+  }
+
+ private:
+  std::vector<Request> requests_;
+  IndexVector<StoredBufferId, std::vector<TensorId>> request_of_;
+};
+
+}  // namespace reshard

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -75,6 +76,12 @@ bool overlap(const Boxes& boxes) {
   return boxes.size() > 1 && BoxIndex(boxes).overlap().has_value();
 }
 
+Boxes boxes_of(const Stored& side, const std::vector<Stored::PartId>& parts) {
+  Boxes out;
+  for (Stored::PartId id : parts) out.push_back(box_of_part(side[id]));
+  return out;
+}
+
 // The layouts of a tensor on one side: on the source one, on the destination one more wherever a
 // rank has elements again.
 class SideOfTensor {
@@ -85,8 +92,7 @@ class SideOfTensor {
   Layout source() const {
     std::vector<Boxes> by_position;
     for (std::int32_t position = 0; position < mesh_->size(); ++position) {
-      Boxes boxes;
-      for (Stored::PartId id : parts(position)) boxes.push_back(box_of_part(side_[id]));
+      Boxes boxes = boxes_of(side_, parts(position));
       by_position.push_back(overlap(boxes) ? without_repeats(boxes) : std::move(boxes));
     }
     return layout(by_position);
@@ -99,8 +105,7 @@ class SideOfTensor {
     std::vector<std::vector<Boxes>> layers;  // each by position
     for (std::int32_t position = 0; position < mesh_->size(); ++position) {
       const std::vector<Stored::PartId>& list = parts(position);
-      Boxes boxes;
-      for (Stored::PartId id : list) boxes.push_back(box_of_part(side_[id]));
+      Boxes boxes = boxes_of(side_, list);
       bool repeats = overlap(boxes);
       for (std::size_t i = 0; i < list.size(); ++i) {
         std::size_t layer = 0;
@@ -155,6 +160,54 @@ class SideOfTensor {
   Shape shape_;
 };
 
+// Which part of which buffer has what of a shard.
+class PlacesOfShard {
+ public:
+  // What two of the parts have is the first one's.
+  PlacesOfShard(const Stored& side, const Layout& layout, Rank rank,
+                const std::vector<Stored::PartId>& parts)
+      : side_(side), repeats_(overlap(boxes_of(side, parts))) {
+    std::vector<Box> boxes;
+    if (auto position = layout.mesh().position_of(rank))
+      layout.for_each_part(*position, [&](const Box& box, const DimVector& local_lo) {
+        parts_.push_back({box, local_lo});
+        boxes.push_back(box);
+      });
+    shard_.emplace(std::move(boxes));
+    for (Stored::PartId id : parts) add(id);
+  }
+  std::vector<StoredPlace> take() { return std::move(out_); }
+
+ private:
+  void add(Stored::PartId id) {
+    const StoredPart& part = side_[id];
+    Boxes left{box_of_part(part)};
+    if (repeats_)
+      for (const Box& other : taken_) subtract(other, left);
+    for (const Box& box : left)
+      shard_->for_each_meeting(box, [&](std::size_t i) { put(id, part, i, box); });
+    if (repeats_) taken_.insert(taken_.end(), left.begin(), left.end());
+  }
+  void put(Stored::PartId id, const StoredPart& part, std::size_t i, const Box& box) {
+    Box common = intersect(parts_[i].box, box);
+    DimVector local_lo = parts_[i].local_lo;
+    StridedView view = part.view();
+    for (int d = 0; d < common.dims(); ++d) local_lo[d] += common.lo[d] - parts_[i].box.lo[d];
+    for (int d = 0; d < part.box.dims(); ++d)
+      view.offset += (common.lo[d] - part.box.lo[d]) * part.strides[d];
+    view.extents = common.extents();
+    if (part.box.dims() == 0) view.strides = {1};  // a scalar is planned as one of one dim
+    out_.push_back({box_at(local_lo, common.extents()), id.buffer, view});
+  }
+
+  const Stored& side_;
+  std::vector<Part> parts_;
+  std::optional<BoxIndex> shard_;
+  bool repeats_;
+  Boxes taken_;
+  std::vector<StoredPlace> out_;
+};
+
 MeshRef mesh_of(const Stored& side, std::string_view name) {
   std::vector<Rank> ranks = side.ranks();
   if (ranks.empty())
@@ -165,7 +218,8 @@ MeshRef mesh_of(const Stored& side, std::string_view name) {
 
 }  // namespace
 
-StoredRequests::StoredRequests(const Stored& source, const Stored& destination) {
+StoredRequests::StoredRequests(const Stored& source, const Stored& destination)
+    : source_(source), destination_(destination) {
   MeshRef from = mesh_of(source, "from"), to = mesh_of(destination, "to");
   for (const StoredBuffer& buffer : destination.buffers())
     request_of_.emplace_back(buffer.parts.size());
@@ -182,13 +236,29 @@ StoredRequests::StoredRequests(const Stored& source, const Stored& destination) 
     if (layers.empty()) continue;
     Layout held = SideOfTensor(source, from, id).source();
     try {
-      for (Layout& layer : layers) requests_.emplace_back(held, std::move(layer), tensor.name);
+      for (Layout& layer : layers) {
+        requests_.emplace_back(held, std::move(layer), tensor.name);
+        tensor_of_.push_back(id);
+      }
     } catch (const InputError& error) {
       throw error.in(fmt::format("tensor {}", quoted(tensor.name, 200)));
     }
   }
   if (requests_.empty())
     throw InputError("expected parts of tensors in buffers of the side 'to', found none");
+}
+
+std::vector<StoredPlace> StoredRequests::source_places(TensorId request, Rank rank) const {
+  const std::vector<Stored::PartId>& parts = source_.parts_of(rank, tensor_of_[to_index(request)]);
+  return PlacesOfShard(source_, requests_[to_index(request)].source(), rank, parts).take();
+}
+
+std::vector<StoredPlace> StoredRequests::destination_places(TensorId request, Rank rank) const {
+  std::vector<Stored::PartId> parts;
+  for (Stored::PartId id : destination_.parts_of(rank, tensor_of_[to_index(request)]))
+    if (written_by(id) == request) parts.push_back(id);
+  return PlacesOfShard(destination_, requests_[to_index(request)].destination(), rank, parts)
+      .take();
 }
 
 }  // namespace reshard

@@ -15,21 +15,36 @@
 
 namespace reshard {
 
+// A box of a shard, in local indices, and the view of a buffer that has its elements.
+struct StoredPlace {
+  Box local;
+  StoredBufferId buffer;
+  StridedView view;
+};
+
 class StoredRequests {
  public:
   // One request per tensor that a destination has, in the order of the tensors; its name is the
   // tensor's. Throws InputError, naming the tensor, if the source lacks elements, and if no rank
-  // has a destination. Both sides have the same tensors, and can be dropped afterwards.
+  // has a destination. Both sides have the same tensors, and must outlive this.
   StoredRequests(const Stored& source, const Stored& destination);
 
+  const Stored& source() const { return source_; }
+  const Stored& destination() const { return destination_; }
   const std::vector<Request>& requests() const { return requests_; }
+  // The rank's shard of a request, except for its padding, in disjoint boxes; empty if the rank
+  // has none.
+  std::vector<StoredPlace> source_places(TensorId request, Rank rank) const;
+  std::vector<StoredPlace> destination_places(TensorId request, Rank rank) const;
   // Which request writes a part of a buffer of the destination.
   TensorId written_by(Stored::PartId part) const {
     return request_of_[part.buffer][to_index(part.part)];
   }
 
  private:
+  const Stored &source_, &destination_;
   std::vector<Request> requests_;
+  std::vector<ModelTensorId> tensor_of_;  // by request
   IndexVector<StoredBufferId, std::vector<TensorId>> request_of_;
 };
 

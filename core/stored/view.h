@@ -2,9 +2,11 @@
 // Elements of a buffer, named by an n-d index, and where two such namings meet.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "core/base/ids.h"
 #include "core/layout/box.h"
 
 namespace reshard {
@@ -27,6 +29,11 @@ DimVector row_major(const Shape& shape);
 // A box of a row-major buffer.
 StridedView view_of(const Box& box, const Shape& buffer);
 
+// Calls visit(offset in a, offset in b, count) for the elements of two views of equal extents, in
+// runs that are contiguous in both, as long as possible within one step of an outer dim.
+template <class Visit>
+void for_each_run(const StridedView& a, const StridedView& b, Visit&& visit);
+
 // Whether no element has two indices: by stride, every dim's elements end before the next step of
 // the dim around it. (Views that are one to one in another way are not found to be so.)
 bool is_nested(const StridedView& view);
@@ -46,5 +53,31 @@ struct Meeting {
 // is not complete.
 bool find_meetings(const StridedView& view, const StridedView& part, std::int64_t& budget,
                    std::vector<Meeting>& out);
+
+template <class Visit>
+void for_each_run(const StridedView& a, const StridedView& b, Visit&& visit) {
+  std::vector<int> order;  // innermost first
+  for (int d = a.dims() - 1; d >= 0; --d)
+    if (a.extents[d] > 1) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int x, int y) { return b.strides[x] < b.strides[y]; });
+  std::int64_t run = 1;
+  std::size_t inner = 0;
+  for (; inner < order.size(); ++inner) {
+    int d = order[inner];
+    if (a.strides[d] != run || b.strides[d] != run) break;
+    run *= a.extents[d];
+  }
+  DimVector at(static_cast<int>(order.size() - inner), 0);
+  auto dim = [&](int i) { return order[order.size() - 1 - to_index(i)]; };
+  do {
+    std::int64_t from = a.offset, to = b.offset;
+    for (int i = 0; i < at.size(); ++i) {
+      from += at[i] * a.strides[dim(i)];
+      to += at[i] * b.strides[dim(i)];
+    }
+    visit(from, to, run);
+  } while (next_index(at, [&](int i) { return a.extents[dim(i)]; }));
+}
 
 }  // namespace reshard

@@ -8,7 +8,6 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/file_kinds.h"
-#include "core/stored/stored_requests.h"
 #include "sim/check/copy_line.h"
 #include "sim/check/layout_line.h"
 #include "sim/trace/line_reader.h"
@@ -34,11 +33,14 @@ class Reader {
     return std::move(out_);
   }
 
-  std::vector<Request> layouts() {
+  std::shared_ptr<const ModelLayouts> layouts() {
     passes_copies_ = true;
     read({});
     try {
-      return StoredRequests(*out_.source, *out_.destination).requests();
+      auto requests = std::make_unique<StoredRequests>(*out_.source, *out_.destination);
+      return std::make_shared<const ModelLayouts>(
+          ModelLayouts{std::move(out_.tensors), std::move(out_.source), std::move(out_.destination),
+                       std::move(requests)});
     } catch (const InputError& error) {
       throw error.in(out_.file);
     }
@@ -122,7 +124,7 @@ CheckedCopies check_copies(std::istream& in, const std::string& file,
   return Reader(lines, file).copies(progress);
 }
 
-std::vector<Request> read_layouts(LineReader& lines, const std::string& file) {
+std::shared_ptr<const ModelLayouts> read_layouts(LineReader& lines, const std::string& file) {
   return Reader(lines, file).layouts();
 }
 

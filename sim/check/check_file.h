@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/judge/judge.h"
-#include "core/layout/request.h"
 #include "core/stored/stored.h"
+#include "core/stored/stored_requests.h"
 #include "sim/trace/line_reader.h"
 
 namespace reshard::sim {
@@ -35,9 +35,14 @@ struct CheckedCopies {
 CheckedCopies check_copies(std::istream& in, const std::string& file,
                            const std::function<void(std::int64_t)>& progress = {});
 
-// The same file as requests, one per tensor (core/stored/stored_requests.h): what is to be moved.
-// Copies in it are passed over. Throws InputError.
-std::vector<Request> read_layouts(LineReader& lines, const std::string& file);
+// The same file as what is to be moved: requests, and where their shards lie.
+struct ModelLayouts {
+  std::unique_ptr<ModelTensors> tensors;
+  std::unique_ptr<Stored> source, destination;
+  std::unique_ptr<StoredRequests> requests;
+};
+// Copies in the file are passed over. Throws InputError.
+std::shared_ptr<const ModelLayouts> read_layouts(LineReader& lines, const std::string& file);
 // Whether a file that begins so is one of these.
 bool is_check_file(std::string_view start);
 

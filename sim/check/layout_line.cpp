@@ -118,14 +118,19 @@ class BufferLine {
   // One tensor is the block of itself.
   void read_fused() {
     FusedBuffer buffer;
-    std::vector<std::string> blocks;
-    if (fields_.has("fused"))
-      blocks = names_in(fields_, "fused", "a list of blocks such as [\"q_proj\", \"k_proj\"]");
-    else
-      blocks = {fields_.string("tensor", "the name of a tensor")};
-    buffer.name = fields_.has("buffer") ? name() : blocks.front();
-    for (const std::string& block : blocks)
-      buffer.blocks.push_back(parse_fused_block(block, tensors(), "fused"));
+    std::string first;
+    if (fields_.has("fused")) {
+      for (const std::string& block :
+           names_in(fields_, "fused", "a list of blocks such as [\"q_proj\", \"k_proj\"]")) {
+        if (first.empty()) first = block;
+        buffer.blocks.push_back(parse_fused_block(block, tensors(), "fused"));
+      }
+    } else {
+      // A name as it is: those of blocks end at a space or ':'.
+      first = fields_.string("tensor", "the name of a tensor");
+      buffer.blocks = {{{{tensors().at(first, "tensor"), 1}}}};
+    }
+    buffer.name = fields_.has("buffer") ? name() : first;
     int dims = tensors()[buffer.blocks.front().sections.front().tensor].shape.size();
     buffer.mesh = mesh();
     buffer.placements =

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/topology/topology.h"
+#include "sim/check/check_file.h"
 #include "sim/report/run_report.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
@@ -27,6 +28,7 @@ struct Subject {
   std::shared_ptr<const Plan> plan = {};  // if set, in place of the requests
   std::string topology = {};              // that the requests' file names; used if no other is
   Stages stages = {};                     // of the requests
+  std::shared_ptr<const ModelLayouts> layouts = {};  // if the requests are those of layouts
   Rank highest_rank() const;
 };
 

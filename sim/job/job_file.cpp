@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "sim/check/check_file.h"
 #include "sim/trace/line_reader.h"
 #include "sim/trace/trace.h"
 
@@ -64,8 +63,9 @@ JobFile requests_of(LineReader& lines, const std::string& file) {
 
 JobFile parse_job(std::istream& in, const std::string& file) {
   LineReader lines(in, file);
-  if (is_check_file(lines.ahead())) return {read_layouts(lines, file)};
-  return requests_of(lines, file);
+  if (!is_check_file(lines.ahead())) return requests_of(lines, file);
+  std::shared_ptr<const ModelLayouts> layouts = read_layouts(lines, file);
+  return {layouts->requests->requests(), {}, {}, layouts};
 }
 
 JobFile read_job(const std::string& path) {

@@ -3,18 +3,21 @@
 #pragma once
 
 #include <istream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/layout/request.h"
 #include "core/layout/stages.h"
+#include "sim/check/check_file.h"
 
 namespace reshard::sim {
 
 struct JobFile {
   std::vector<Request> requests;  // at least one
   Stages stages = {};
-  std::string topology = {};  // empty if the file names none
+  std::string topology = {};                         // empty if the file names none
+  std::shared_ptr<const ModelLayouts> layouts = {};  // of a file of layouts
 };
 
 // Reads JSON lines, each the fields of a redistribute line, with or without a trace's header before

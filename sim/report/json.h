@@ -40,6 +40,10 @@ Json list_json(const List& list, Row&& row) {
   return out;
 }
 
+inline Json values_json(const DimVector& values) {
+  return list_json(values, [](std::int64_t value) { return value; });
+}
+
 // Indented by two spaces, one newline at the end. Invalid UTF-8 is replaced.
 inline std::string written(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

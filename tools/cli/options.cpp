@@ -66,7 +66,7 @@ void add_request_options(CLI::App& command, RequestOptions& options) {
             "a redistribute_input line of PyTorch's DebugMode, for shape, dtype, from and to");
   group.add("--requests", "FILE", options.requests_file,
             "the tensors of a job, planned and moved together: JSON lines, each the fields of a "
-            "trace's redistribute line ('-': standard input)");
+            "trace's redistribute line; or layouts (docs/check.md) ('-': standard input)");
   group.add("--plan", "FILE", options.plan_files,
             "read a plan (from `reshard plan --emit plan`; '-': standard input) in place of a "
             "request; may be repeated, for one plan of all the tensors");

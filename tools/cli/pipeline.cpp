@@ -95,6 +95,7 @@ sim::Subject subject_of(const RequestOptions& options, const MachineOptions& mac
     subject.requests = std::move(file.requests);
     subject.stages = std::move(file.stages);
     subject.topology = std::move(file.topology);
+    subject.layouts = std::move(file.layouts);
     return subject;
   }
   refuse_both(!machine.planner.empty(), "--planner", "--plan");

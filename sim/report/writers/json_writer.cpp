@@ -22,10 +22,6 @@ Json axis_json(const std::vector<int>& axes) {
   return axes;
 }
 
-Json values_json(const DimVector& values) {
-  return list_json(values, [](std::int64_t value) { return value; });
-}
-
 // The request of one tensor, by the names of the command's options.
 Json tensor_json(const Request& request) {
   const Mesh &from = request.source().mesh(), &to = request.destination().mesh();

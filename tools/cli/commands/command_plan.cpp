@@ -9,9 +9,8 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/text/plan_text.h"
-#include "core/traffic/accounting.h"
 #include "core/traffic/workload.h"
+#include "sim/exports/exports.h"
 #include "sim/page/pages.h"
 #include "sim/report/run_report.h"
 #include "sim/report/writers/perfetto.h"
@@ -32,34 +31,9 @@ struct PlanOptions {
   std::string emit = "report";
 };
 
-// What --emit prints in place of the report: a row for each program that reads plans.
-struct Emitted {
-  std::string text;
-  std::string hint = {};  // for standard error
-};
-struct EmitRow {
-  const char* name;
-  Emitted (*emit)(const Plan&);
-};
-
-Emitted emit_matrix(const Plan& plan) {
-  AlltoallvMatrix matrix = alltoallv_matrix(plan);
-  std::int64_t size_bytes = (matrix.size_bytes + 15) / 16 * 16;
-  // -a 3 reports the slowest rank's time.
-  return {matrix.text, fmt::format("reshard: with this output in traffic.txt: "
-                                   "NCCL_TESTS_ALLTOALLV_MATRIX_FILE=traffic.txt "
-                                   "mpirun -np {0} alltoallv_perf -b {1} -e {1} -a 3\n",
-                                   to_int(plan.ranks.back()) + 1, size_bytes)};
-}
-
-constexpr EmitRow kEmits[] = {
-    {"plan", [](const Plan& plan) { return Emitted{to_text(plan)}; }},
-    {"alltoallv-matrix", emit_matrix},
-};
-
 std::vector<std::string> emit_names() {
   std::vector<std::string> names{"report"};
-  for (const EmitRow& row : kEmits) names.emplace_back(row.name);
+  for (const sim::ExportRow& row : sim::exports()) names.emplace_back(row.name);
   return names;
 }
 
@@ -92,13 +66,14 @@ void run_plan(const PlanOptions& options) {
   Progress progress;
   wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
   sim::Job job = job_of(subject, options.machine, wanted);
-  for (const EmitRow& row : kEmits) {
+  for (const sim::ExportRow& row : sim::exports()) {
     if (options.emit != row.name) continue;
     progress.stage("writing");
-    Emitted emitted = row.emit(job.plan());
+    const StoredRequests* stored = subject.layouts ? subject.layouts->requests.get() : nullptr;
+    sim::Exported exported = row.write({job.plan(), stored});
     progress.clear();
-    std::fputs(emitted.hint.c_str(), stderr);
-    print(emitted.text);
+    std::fputs(exported.hint.c_str(), stderr);
+    print(exported.text);
     return;
   }
 
@@ -191,9 +166,11 @@ void add_plan_command(CLI::App& app) {
   OptionGroup output(command, "Output");
   output.add_flag("--explain", options->explain,
                   "explain each step, and list the known PyTorch defects that affect the request");
+  std::string formats = "print";
+  for (const sim::ExportRow& row : sim::exports())
+    formats += fmt::format(" {}: {};", row.name, row.what);
   output.add_choice("--emit", "WHAT", options->emit, emit_names(),
-                    "report; plan: the plan's text, as read by --plan; or alltoallv-matrix: bytes "
-                    "between ranks, for nccl-tests");
+                    formats + " report: the report (default)");
 }
 
 void add_simulate_command(CLI::App& app) {

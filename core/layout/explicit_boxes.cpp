@@ -10,7 +10,6 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/layout/box_index.h"
-#include "core/layout/box_slabs.h"
 #include "core/layout/box_text.h"
 
 namespace reshard {

@@ -2,8 +2,8 @@
 // Layouts that are not products of pieces: every rank's shard is a list of boxes of the tensor.
 //
 // Ranks can hold boxes that overlap those of others in any way. The boxes of one rank are disjoint,
-// in the tensor and in its shard. Elements of a shard that are in none of them are its padding: of a
-// source nothing is said of it, in a destination it is zero.
+// in the tensor and in its shard. Elements of a shard that are in none of them are its padding,
+// which can be anything in a source and is zero in a destination.
 #pragma once
 
 #include <cstdint>

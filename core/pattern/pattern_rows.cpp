@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "core/layout/box_slabs.h"
+#include "core/layout/box_index.h"
 
 namespace reshard {
 namespace {

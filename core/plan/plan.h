@@ -328,6 +328,7 @@ inline const ExchangeStep* exchange_of(const Step& step) {
 }
 inline ExchangeStep* exchange_of(Step& step) { return std::get_if<ExchangeStep>(&step.body); }
 inline const CopyStep* copy_of(const Step& step) { return std::get_if<CopyStep>(&step.body); }
+inline const FillStep* fill_of(const Step& step) { return std::get_if<FillStep>(&step.body); }
 
 // "copy", "fill", "exchange", "reduce", "all_gather", "reduce_scatter", "all_reduce", "all_to_all".
 inline std::string_view kind_text(const Step& step) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A transfer between the buffers of a model's ranks as requests, one per tensor, that planners take.
+// A transfer between the buffers of a model's ranks as requests, one per tensor, which planners
+// take.
 //
-// A rank's shard of such a request stands for all parts of the tensor that the rank has, in whatever
-// buffers: boxes of the tensor, joined where they are neighbours, one after another. It is not
-// memory of the rank; where its elements lie, the parts say. A rank whose destination has elements
-// of a tensor several times (tied weights in two buffers) gets them by as many requests.
+// A rank's shard of such a request stands for all parts of the tensor that the rank has, in
+// whatever buffers: boxes of the tensor, joined where they are neighbours, one after another. It is
+// not memory of the rank; where its elements lie, the parts say. A rank whose destination has
+// elements of a tensor several times (tied weights in two buffers) gets them by as many requests.
 #pragma once
 
 #include <cstdint>

@@ -33,17 +33,10 @@ class Reader {
     return std::move(out_);
   }
 
-  std::shared_ptr<const ModelLayouts> layouts() {
+  ModelLayouts sides() {
     passes_copies_ = true;
     read({});
-    try {
-      auto requests = std::make_unique<StoredRequests>(*out_.source, *out_.destination);
-      return std::make_shared<const ModelLayouts>(
-          ModelLayouts{std::move(out_.tensors), std::move(out_.source), std::move(out_.destination),
-                       std::move(requests)});
-    } catch (const InputError& error) {
-      throw error.in(out_.file);
-    }
+    return {std::move(out_.tensors), std::move(out_.source), std::move(out_.destination), nullptr};
   }
 
  private:
@@ -124,8 +117,18 @@ CheckedCopies check_copies(std::istream& in, const std::string& file,
   return Reader(lines, file).copies(progress);
 }
 
+ModelLayouts read_sides(LineReader& lines, const std::string& file) {
+  return Reader(lines, file).sides();
+}
+
 std::shared_ptr<const ModelLayouts> read_layouts(LineReader& lines, const std::string& file) {
-  return Reader(lines, file).layouts();
+  ModelLayouts out = read_sides(lines, file);
+  try {
+    out.requests = std::make_unique<StoredRequests>(*out.source, *out.destination);
+  } catch (const InputError& error) {
+    throw error.in(file);
+  }
+  return std::make_shared<const ModelLayouts>(std::move(out));
 }
 
 bool is_check_file(std::string_view start) {

@@ -41,8 +41,11 @@ struct ModelLayouts {
   std::unique_ptr<Stored> source, destination;
   std::unique_ptr<StoredRequests> requests;
 };
-// Copies in the file are passed over. Throws InputError.
+// Copies in the file are passed over. Throws InputError, also for sides between which nothing can
+// be moved.
 std::shared_ptr<const ModelLayouts> read_layouts(LineReader& lines, const std::string& file);
+// The same without requests: either side can be left out.
+ModelLayouts read_sides(LineReader& lines, const std::string& file);
 // Whether a file that begins so is one of these.
 bool is_check_file(std::string_view start);
 

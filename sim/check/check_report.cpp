@@ -120,6 +120,38 @@ void add_cost(const CopiesCost& cost, Facts& facts) {
                                       cost.plan_by, ratio_of(cost.ours_ps, bound_ps)));
 }
 
+std::string without_text(const CheckReport& report, std::size_t rows, std::size_t width) {
+  const std::vector<LostRank>& lost = *report.without;
+  std::size_t ranks = report.copies.source->ranks().size();
+  std::string out =
+      fmt::format("\nwithout one rank: {} of {} hold what no other rank does\n", lost.size(),
+                  counted(static_cast<std::int64_t>(ranks), "source rank"));
+  if (lost.empty()) return out;
+  Table table({">rank", ">tensors", ">bytes", "for example"});
+  for (std::size_t i = 0; i < lost.size() && i < rows; ++i) {
+    const LostTensor& first = lost[i].tensors.front();
+    const ModelTensor* tensor = report.copies.tensors->find(first.name);
+    table.add_row({fmt::to_string(to_int(lost[i].rank)), fmt::to_string(lost[i].tensors.size()),
+                   bytes_text(lost[i].bytes), element_text(*tensor, first.first)});
+  }
+  out += table.text(width);
+  if (lost.size() > rows)
+    out += fmt::format("and {} more ranks (--verbose lists all)\n", lost.size() - rows);
+  return out;
+}
+
+Json without_json(const std::vector<LostRank>& lost) {
+  return list_json(lost, [](const LostRank& rank) {
+    return Json{{"rank", to_int(rank.rank)},
+                {"bytes", rank.bytes},
+                {"tensors", list_json(rank.tensors, [](const LostTensor& tensor) {
+                   return Json{{"name", tensor.name},
+                               {"elements", tensor.elements},
+                               {"first_box", text(tensor.first)}};
+                 })}};
+  });
+}
+
 Json cost_json(const CopiesCost& cost) {
   const RunReport& given = cost.given;
   std::int64_t bound_ps = given.bound.time_ps();
@@ -167,6 +199,7 @@ std::string check_text(const CheckReport& report, std::size_t rows, std::size_t 
                 : verdict(report));
   if (report.cost) add_cost(*report.cost, facts);
   std::string out = facts.text(width);
+  if (report.without) out += without_text(report, rows, width);
   if (report.findings.empty()) return out;
   Wording wording(report);
   Table table({"finding", ">elements", ">places", "for example"});
@@ -203,6 +236,7 @@ std::string check_json(const CheckReport& report) {
        {"proved", report.findings.empty()},
        {"all_places", !copies.has_more},
        {"cost", report.cost ? cost_json(*report.cost) : Json(nullptr)},
+       {"without_each", report.without ? without_json(*report.without) : Json(nullptr)},
        {"findings", list_json(report.findings, [&](const Finding& finding) {
           bool has_tensor = finding.tensor != ModelTensorId{-1};
           bool has_got = finding.got != ModelTensorId{-1};

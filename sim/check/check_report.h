@@ -10,6 +10,7 @@
 
 #include "core/judge/fault_groups.h"
 #include "sim/check/check_file.h"
+#include "sim/check/lost_ranks.h"
 #include "sim/report/run_report.h"
 
 namespace reshard::sim {
@@ -25,6 +26,8 @@ struct CheckReport {
   CheckedCopies copies;
   std::vector<Finding> findings;  // the largest first; none: proved
   std::optional<CopiesCost> cost = {};
+  // What would be lost without every single rank, if that is asked for.
+  std::optional<std::vector<LostRank>> without = {};
 };
 
 CheckReport report_of(CheckedCopies copies);

@@ -62,7 +62,7 @@ void check_direct(const Plan& plan, std::string_view format) {
       throw InputError(fmt::format("--emit {}: expected tensors without Partial, found {}", format,
                                    request.text()));
   for (const Step& step : plan.steps) {
-    const auto* fill = std::get_if<FillStep>(&step.body);
+    const FillStep* fill = fill_of(step);
     bool direct = fill != nullptr ? fills_padding(plan, *fill)
                   : copy_of(step) ? all_direct(plan, *copy_of(step))
                                   : exchange_of(step) && all_direct(plan, *exchange_of(step));

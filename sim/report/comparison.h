@@ -67,6 +67,24 @@ struct Comparison {
 Comparison compare_reports(std::string_view text_a, std::string name_a, std::string_view text_b,
                            std::string name_b);
 
+// "time>5%,bytes>0,bound.cut_ps>1us": by how much a figure of B may be above that of A ('<': below
+// it), relative or, without '%', in the figure's unit. "time", "ideal", "bytes", "peak", "extra"
+// and "ratio" are short for the fields of that meaning; other names are those of the reports.
+struct FigureLimit {
+  std::string text;  // as written
+  std::string name;  // of the figure
+  bool above;        // '>'
+  double change;     // relative, or an amount
+  bool relative;
+};
+// Throws InputError naming `field`.
+std::vector<FigureLimit> parse_limits(std::string_view text, std::string_view field);
+// A line for each limit that is passed. Throws InputError naming `field` for a figure that a report
+// lacks.
+std::vector<std::string> passed_limits(const Comparison& comparison,
+                                       const std::vector<FigureLimit>& limits,
+                                       std::string_view field);
+
 // "+12.3 %"; "-" for none.
 std::string change_text(std::optional<double> change);
 

@@ -33,8 +33,7 @@ void check_links(const sim::Trace& trace) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fuzz::refused_or_fine([&] {
     std::istringstream in{std::string(fuzz::text_of(data, size))};
-    if (sim::parse_job(in, "input.jsonl").requests.empty())
-      fuzz::broken("a job of no request");
+    if (sim::parse_job(in, "input.jsonl").requests.empty()) fuzz::broken("a job of no request");
   });
   return fuzz::refused_or_fine([&] {
     std::istringstream in{std::string(fuzz::text_of(data, size))};

@@ -211,9 +211,18 @@ def commands(inputs, reshard):
         if name.endswith(".copies"):
             yield ["check", name, "-v"]
             yield ["check", name, "--json"]
+            yield ["check", name, "--topology", "dgx-h100:2", "--without", "each"]
+            yield ["check", name, "--topology", "dgx-a100", "--without", "each", "--json"]
+            yield ["layout", name]
+            yield ["layout", name, "--json"]
+            yield ["plan", "--requests", name]
+            for form in ("copies", "descriptors", "csv"):
+                yield ["plan", "--requests", name, "--planner", "p2p", "--emit", form]
+    yield ["layout", "--mesh", "2x3", "--shape", "12,10,7", "--placements", "_S(0,2)S(1)"]
+    yield ["where", "k_proj[2,:]", "traces/checks/qkv.copies", "--json"]
     # Not of `validate`: it names the backends that were found.
     for name in ("plan", "simulate", "replay", "sweep", "topo", "calibrate", "check",
-                 "compare", "ops"):  # fmt: skip
+                 "layout", "where", "compare", "ops"):  # fmt: skip
         yield [name, "--help"]
     yield ["manual"]
     yield ["completion", "bash"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the code that docs/python.md shows, unchanged; README.md shows parts of it."""
 
+import json
 import os
 import pathlib
 import re
@@ -53,6 +54,14 @@ class DocsTest(unittest.TestCase):
         )  # fmt: skip
         self.assertLess(job.time_ps, 32 * one_by_one)
 
+    def test_copies_are_judged(self):
+        names = {"reshard": reshard}
+        exec(block_with("reshard.check(layouts, copies"), names)
+        layouts, copies = names["layouts"], names["copies"]
+        with self.assertRaisesRegex(reshard.Findings, "^copies.jsonl: 1 finding$") as found:
+            reshard.check(layouts, copies[1:])
+        self.assertEqual(json.loads(found.exception.text)["findings"][0]["kind"], "missing")
+
     def test_a_test_in_five_lines(self):
         try:
             import numpy
@@ -72,6 +81,7 @@ class DocsTest(unittest.TestCase):
             self.skipTest("no pytest")
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "test_it.py"
-            path.write_text("import numpy\n\n" + block_with("def test_transpose"))
+            tests = [block_with("def test_transpose"), block_with("def test_budget")]
+            path.write_text("import numpy\n\n" + "\n".join(tests))
             arguments = ["-q", "-p", "reshard.pytest_plugin", "-p", "no:cacheprovider", str(path)]
             self.assertEqual(pytest.main(arguments), 0)

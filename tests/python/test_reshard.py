@@ -201,6 +201,34 @@ class CommandsTest(unittest.TestCase):
         self.assertFalse(reshard.compare(a, a)["differs"])
         (planner,) = [t for t in reshard.compare(a, b)["texts"] if t["name"] == "planner"]
         self.assertEqual((planner["a"], planner["b"]), ("rule", "p2p"))
+        reshard.compare(a, a, fail_on="time>0,bytes>0")
+        slower = {**a, "time_ps": 2 * a["time_ps"]}
+        with self.assertRaisesRegex(reshard.Findings, r"time>5%: time_ps is .*\+100\.0 %"):
+            reshard.compare(a, slower, fail_on="bytes>0,time>5%")
+
+    def test_what_check_takes(self):
+        layouts = [
+            {"tensor": "w", "shape": [4], "dtype": "f32"},
+            {"side": "from", "tensor": "w", "mesh": "1"},
+            {"side": "to", "tensor": "w", "mesh": "1", "ranks": "1"},
+        ]
+        copies = [{"from": {"rank": 0, "tensor": "w"}, "to": {"rank": 1, "tensor": "w"}}]
+        report = reshard.check(layouts, copies, without="each")
+        self.assertTrue(report["proved"])
+        self.assertEqual([each["rank"] for each in report["without_each"]], [0])
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "my.copies"
+            lines = [{"reshard_check": 1}, *layouts, *copies]
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            self.assertTrue(reshard.check(path)["proved"])
+            self.assertEqual(reshard.plan_job(path).received_bytes_total, 16)
+            with self.assertRaisesRegex(reshard.InputError, "^copies: expected none"):
+                reshard.check(path, copies)
+        for wrong in ({}, 3, b"x", [1]):
+            with self.assertRaisesRegex(reshard.InputError, "^layouts: expected "):
+                reshard.check(wrong)
+        with self.assertRaisesRegex(reshard.InputError, "^copies: expected lines"):
+            reshard.check(layouts, {"from": {}})
 
     def test_machines(self):
         self.assertIn("dgx-h100", [each["name"] for each in reshard.topologies()])

@@ -16,9 +16,9 @@
 namespace reshard::test {
 
 // The global row-major indices of the elements that the rank at `position` holds, in local
-// row-major order; -1 for padding. For each dim a literal list of indices is cut axis by axis: Shard takes the
-// rank's chunk of the list (torch.chunk); _StridedShard chunks the list into split_factor pieces
-// and joins the rank's chunk of each.
+// row-major order; -1 for padding. For each dim a literal list of indices is cut axis by axis:
+// Shard takes the rank's chunk of the list (torch.chunk); _StridedShard chunks the list into
+// split_factor pieces and joins the rank's chunk of each.
 std::vector<std::int64_t> held_elements(const Layout& layout, std::int32_t position);
 
 // The placement of an axis; of explicit boxes, which hold values, Replicate.

@@ -66,7 +66,7 @@ std::string name_of(const char* given) {
   std::string name = text_of(given);
   for (std::string_view rest = name; !rest.empty(); rest.remove_prefix(first_character(rest).bytes))
     if (first_character(rest).bytes == 0)
-      throw InputError("name: expected UTF-8 text, found " + quoted(name));
+      throw InputError("name: expected UTF-8 text, found " + reshard::quoted(name));
   return name;
 }
 

@@ -75,6 +75,8 @@ CommandOutput output_of(std::vector<std::string> arguments) {
   add_calibrate_command(app);
   add_topo_command(app);
   add_check_command(app);
+  add_layout_command(app);
+  add_where_command(app);
   add_compare_command(app);
   add_ops_command(app);
   end(app);

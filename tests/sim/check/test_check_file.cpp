@@ -9,9 +9,13 @@
 #include <sstream>
 
 #include "core/base/errors.h"
+#include "core/proof/proof.h"
 #include "sim/check/check_file.h"
 #include "sim/check/check_report.h"
+#include "sim/check/copies_plan.h"
+#include "sim/check/layout_report.h"
 #include "tests/support/drawn_models.h"
+#include "tests/support/part.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -250,4 +254,108 @@ TEST_CASE("What a file of copies cannot say is refused with its line") {
   std::istringstream empty, other("{\"reshard_trace\": 1}\n");
   CHECK_THROWS_WITH(check_copies(empty, "e"), Catch::Contains("an empty file"));
   CHECK_THROWS_WITH(check_copies(other, "o"), Catch::Contains("a reshard trace"));
+}
+
+TEST_CASE("Right copies are a plan, which is proved and costs what it costs") {
+  std::vector<std::string> lines = kHeads;
+  lines.insert(lines.end(),
+               {"{'side': 'from', 'buffer': 'qkv', 'mesh': '1', 'fused': ['q:2 k:1 v:1 x2']}",
+                "{'side': 'to', 'buffer': 'q', 'mesh': '2', 'ranks': '0-1', 'fused': ['q'], "
+                "'placements': 'S(0)'}",
+                "{'from': {'rank': 0, 'tensor': 'q', 'box': '0:4,:'}, "
+                "'to': {'rank': 0, 'tensor': 'q', 'box': '0:4,:'}}",
+                "{'from': {'rank': 0, 'buffer': 'qkv', 'box': '4:8,:'}, "
+                "'to': {'rank': 1, 'tensor': 'q', 'box': '4:8,:'}}"});
+  CheckedCopies copies = read(lines);
+  CheckReport report = report_of(read(lines));
+  REQUIRE(report.findings.size() == 2);  // rows of k, and of v
+
+  lines.back() =
+      "{'from': {'rank': 0, 'tensor': 'q', 'box': '4:8,:'}, 'to': {'rank': 1, 'buffer': 'q'}}";
+  copies = read(lines);
+  REQUIRE(copies.proved());
+  Plan plan = plan_of(copies);
+  CHECK_FALSE(check_plan(plan).refutation);
+  CHECK(plan.planner == "given");
+  REQUIRE(plan.steps.size() == 2);
+  CHECK(copy_of(plan.steps[StepId{0}])->moves.elements(0) == 12);
+  CHECK(exchange_of(plan.steps[StepId{1}])->messages.size() == 1);
+}
+
+TEST_CASE("Drawn right copies are proved as plans, too") {
+  test::Prng prng(8);
+  for (int i = 0; i < 2000 / test::kOneOf; ++i) {
+    test::DrawnModel model = test::draw_model(prng);
+    std::vector<test::DrawnCopy> drawn = test::right_copies(model, prng);
+    CheckedCopies copies;
+    copies.tensors = std::move(model.tensors);
+    copies.source = std::move(model.source);
+    copies.destination = std::move(model.destination);
+    copies.judge = std::make_unique<Judge>(*copies.source, *copies.destination);
+    for (const test::DrawnCopy& copy : drawn) copies.judge->copy(copy.from, copy.to, 1);
+    copies.faults = copies.judge->finish();
+    INFO("case " << i);
+    REQUIRE_FALSE(check_plan(plan_of(copies)).refutation);
+  }
+}
+
+TEST_CASE("Without a rank, what only it has is lost") {
+  std::vector<std::string> lines = {
+      "{'tensor': 'w', 'shape': [8, 3], 'dtype': 'bf16'}",
+      "{'tensor': 'b', 'shape': [4], 'dtype': 'f32'}",
+      "{'side': 'from', 'tensor': 'w', 'mesh': '2x2', 'placements': 'RR'}",
+      "{'side': 'from', 'buffer': 'b', 'ranks': '1', 'shape': [4], 'dtype': 'f32', 'parts': "
+      "[{'tensor': 'b'}]}",
+      "{'side': 'to', 'tensor': 'w', 'mesh': '1', 'ranks': '5'}",
+      "{'side': 'to', 'buffer': 'b', 'ranks': '5', 'shape': [2], 'dtype': 'f32', 'parts': "
+      "[{'tensor': 'b', 'box': '1:3', 'offset': 0}]}"};
+  CheckedCopies copies = read(lines);
+  std::vector<LostRank> lost =
+      lost_without_each(StoredRequests(*copies.source, *copies.destination).requests());
+  REQUIRE(lost.size() == 1);
+  CHECK(lost[0].rank == Rank{1});
+  CHECK(lost[0].bytes == 8);
+  REQUIRE(lost[0].tensors.size() == 1);
+  CHECK(lost[0].tensors[0].name == "b");
+  CHECK(lost[0].tensors[0].first == Box{{1}, {3}});
+
+  lines[2] = "{'side': 'from', 'tensor': 'w', 'mesh': '4', 'placements': 'S(0)'}";
+  copies = read(lines);
+  lost = lost_without_each(StoredRequests(*copies.source, *copies.destination).requests());
+  REQUIRE(lost.size() == 4);
+  CHECK(lost[1].tensors.size() == 2);
+  CHECK(lost[3].tensors[0].first == Box{{6, 0}, {8, 3}});
+}
+
+TEST_CASE("Which ranks have elements of a tensor, and where") {
+  std::vector<std::string> lines = kHeads;
+  lines.insert(lines.end(),
+               {"{'tensor': 'tied', 'alias_of': 'k'}",
+                "{'side': 'from', 'buffer': 'qkv', 'mesh': '1', 'fused': ['q:2 k:1 v:1 x2']}",
+                "{'side': 'to', 'tensor': 'k', 'mesh': '2', 'ranks': '4-5', 'placements': 'S(1)', "
+                "'order': [1, 0]}"});
+  CheckedCopies model = read(lines);
+  auto rows_of = [&](const char* what, int rank) {
+    WhereQuery query = parse_where(what, *model.tensors, "WHAT");
+    if (rank >= 0) query.rank = Rank{rank};
+    std::vector<LayoutRow> out;
+    add_rows(*model.source, "from", query, out);
+    add_rows(*model.destination, "to", query, out);
+    return out;
+  };
+  std::vector<LayoutRow> found = rows_of("tied[1:3,0]", -1);
+  REQUIRE(found.size() == 3);  // k's rows 0 to 1, then 2 to 3, and column 0 on rank 4
+  CHECK((found[0].side == "from" && found[0].buffer == "qkv"));
+  CHECK(found[0].box == Box{{1, 0}, {2, 1}});
+  CHECK(found[0].place.offset == 15);
+  CHECK(found[1].box == Box{{2, 0}, {3, 1}});
+  CHECK(found[1].place.offset == 36);
+  CHECK((found[2].rank == Rank{4} && found[2].place.offset == 1));
+  CHECK(found[2].place.strides[0] == 1);
+  CHECK(rows_of("k", 5).size() == 1);
+  CHECK(rows_of("v", 5).empty());
+  CHECK_THAT(layout_text(found, *model.tensors, 1, 80), Catch::Contains("and 2 more"));
+  CHECK_THROWS_AS(rows_of("w", -1), InputError);
+  CHECK_THROWS_AS(rows_of("k[4,:]", -1), InputError);
+  CHECK_THROWS_AS(rows_of("k[0]", -1), InputError);
 }

@@ -108,3 +108,31 @@ TEST_CASE("comparison: JSON holds all, exactly") {
   CHECK(json["lists"][0]["only_b"][0] == "x");
   CHECK(json["a"]["file"] == "a.json");
 }
+
+TEST_CASE("comparison: limits to how much a figure may change") {
+  Comparison found =
+      compared(simulate(R"("time_ps": 1000000, "bytes_received_total": 0, "bound": {"cut_ps": 500},
+                  "algbw_bytes_per_s": 1000, "peak_bytes_max": 4096, "ratio_to_bound": null)"),
+               simulate(R"("time_ps": 1100000, "bytes_received_total": 1, "bound": {"cut_ps": 500},
+                  "algbw_bytes_per_s": 900, "peak_bytes_max": 2048, "ratio_to_bound": null)"));
+  auto passed = [&](const char* limits) {
+    return passed_limits(found, parse_limits(limits, "--fail-on"), "--fail-on").size();
+  };
+  CHECK(passed("time>5%") == 1);
+  CHECK(passed("time>10%") == 0);
+  CHECK(passed("time>9.9%, time > 99ns ,time>100ns,time>0") == 3);
+  CHECK(passed("bytes>0") == 1);
+  CHECK(passed("bytes>1000%") == 1);  // from nothing
+  CHECK(passed("bytes>1") == 0);
+  CHECK(passed("peak>0%,peak<0%,peak<-49%,peak<-50%,peak<-1KiB") == 3);
+  CHECK(passed("algbw_bytes_per_s<-5%") == 1);
+  CHECK(passed("bound.cut_ps>0,bound.cut_ps<0") == 0);
+  CHECK(passed_limits(found, parse_limits("time>5%", "f"), "f").front() ==
+        "time>5%: time_ps is 1.100 us, was 1.000 us (+10.0 %)");
+  for (const char* wrong :
+       {"", "time", "time>", ">5", "time>5%,", "time>x", "time>%", "time>1%%", "time>nan",
+        "time>inf%", "tame>5%", "ratio>0", "time>5 parsecs", "time>--5", "time=5"}) {
+    INFO(wrong);
+    CHECK_THROWS_AS(passed(wrong), InputError);
+  }
+}

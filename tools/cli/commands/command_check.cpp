@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kRowsShown = 20;
 
 struct CheckOptions {
-  std::string copies;
+  std::string copies, without;
   MachineOptions machine;
   OutputOptions output;
 };
@@ -57,6 +57,9 @@ void run_check(const CheckOptions& options) {
   sim::CheckReport report = sim::report_of(checked(options.copies));
   if (!topology.empty() && report.findings.empty())
     report.cost = cost_of(report.copies, options.machine);
+  if (!options.without.empty() && report.findings.empty())
+    report.without = sim::lost_without_each(
+        StoredRequests(*report.copies.source, *report.copies.destination).requests());
   std::size_t rows = options.output.verbose ? std::numeric_limits<std::size_t>::max() : kRowsShown;
   print(options.output.json ? sim::check_json(report)
                             : sim::check_text(report, rows, screen_width()));
@@ -75,6 +78,10 @@ void add_check_command(CLI::App& app) {
       "Example:\n  reshard check my.copies --topology dgx-h100:2",
       [options] { run_check(*options); });
   add_argument(command, "FILE", options->copies, "layouts and copies; '-': standard input");
+  OptionGroup(command, "Loss")
+      .add_choice(
+          "--without", "RANKS", options->without, {"each"},
+          "also print what could not be restored if a single rank of the source were lost: each");
   OptionGroup group(command, kMachineHeading);
   group.add("--topology", "TOPOLOGY", options->machine.topology,
             "also print what the copies cost there, next to a plan of ours: preset, preset:count "

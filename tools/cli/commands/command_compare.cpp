@@ -2,6 +2,8 @@
 // `reshard compare`: sets two reports side by side and says what differs.
 #include <limits>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -10,6 +12,7 @@
 #include "sim/page/pages.h"
 #include "sim/report/comparison.h"
 #include "tools/cli/commands/commands.h"
+#include "tools/cli/failure.h"
 #include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output/output.h"
@@ -22,7 +25,7 @@ constexpr std::size_t kMaxReportBytes = std::size_t{1} << 30;
 constexpr std::size_t kRowsShown = 8;
 
 struct CompareOptions {
-  std::string a, b;
+  std::string a, b, fail_on;
   OutputOptions output;
 };
 
@@ -41,9 +44,12 @@ void run_compare(const CompareOptions& options) {
   require_files({{options.output.html, "--html"}},
                 {{options.a, "compare"}, {options.b, "compare"}});
   refuse_unprinted(options.output, options.output.html, "--html -");
+  std::vector<sim::FigureLimit> limits;
+  if (!options.fail_on.empty()) limits = sim::parse_limits(options.fail_on, "--fail-on");
   std::string a = report_text(options.a), b = report_text(options.b);
   sim::Comparison comparison =
       sim::compare_reports(a, input_name(options.a), b, input_name(options.b));
+  std::vector<std::string> passed = sim::passed_limits(comparison, limits, "--fail-on");
   OutputFiles written;
   if (!options.output.html.empty())
     written.write(options.output.html, "--html",
@@ -53,6 +59,7 @@ void run_compare(const CompareOptions& options) {
     print(options.output.json ? sim::comparison_json(comparison)
                               : sim::comparison_table(comparison, rows, screen_width()));
   written.commit();
+  if (!passed.empty()) throw CheckNotHeld{std::move(passed)};
 }
 
 }  // namespace
@@ -69,6 +76,9 @@ void add_compare_command(CLI::App& app) {
       [options] { run_compare(*options); });
   add_argument(command, "A", options->a, "a report printed with --json; '-': standard input");
   add_argument(command, "B", options->b, "another report of the same command");
+  OptionGroup(command, "Check")
+      .add("--fail-on", "LIMITS", options->fail_on,
+           "end with 1 if a figure of B is above that of A by more: 'time>5%,bytes>0,peak>1%'");
   add_report_options(command, options->output);
   add_html_option(command, options->output);
 }

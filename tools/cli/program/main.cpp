@@ -32,6 +32,8 @@ void add_commands(CLI::App& app) {
   add_calibrate_command(app);
   add_topo_command(app);
   add_check_command(app);
+  add_layout_command(app);
+  add_where_command(app);
   add_compare_command(app);
   add_ops_command(app);
   add_doctor_command(app);

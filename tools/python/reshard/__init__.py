@@ -5,7 +5,7 @@
 >>> reshard.plan((8192, 8192), "bf16", (2, 4), "S(0)R", "RS(1)").received_bytes_max
 """
 
-from ._commands import bound, command, compare, replay, simulate, sweep, topologies, topology
+from ._commands import bound, check, command, compare, replay, simulate, sweep, topologies, topology
 from ._execute import Transfer, execute
 from ._layouts import Mesh, Partial, Replicate, Shard, StridedShard
 from ._library import BackendError, CheckFailure, Findings, InputError, ReshardError, version
@@ -34,6 +34,7 @@ __all__ = [
     "StridedShard",
     "Transfer",
     "bound",
+    "check",
     "command",
     "compare",
     "execute",

@@ -116,21 +116,54 @@ def replay(trace: Union[str, os.PathLike, Iterable[Dict[str, Any]]], **options) 
     """
     if isinstance(trace, (str, os.PathLike)):
         return _asked("replay", os.fsdecode(trace), **options)
-    if isinstance(trace, (dict, bytes, bytearray)) or not hasattr(trace, "__iter__"):
-        raise library.InputError(f"trace: expected a file or lines as dicts, found {shown(trace)}")
-    lines = list(trace)
+    lines = _lines("trace", trace, {"reshard_trace": 1})
+    return _asked_of_files("replay", {"trace.jsonl": lines}, **options)
+
+
+def _lines(name, given, header=None):
+    """Lines of a file, with the header if it is left out."""
+    if isinstance(given, (dict, str, bytes, bytearray)) or not hasattr(given, "__iter__"):
+        what = "a file or lines" if header else "lines"
+        raise library.InputError(f"{name}: expected {what} as dicts, found {shown(given)}")
+    lines = list(given)
     for line in lines:
         if not isinstance(line, dict):
-            raise library.InputError(f"trace: expected lines as dicts, found {shown(line)}")
-    if not lines or "reshard_trace" not in lines[0]:
-        lines.insert(0, {"reshard_trace": 1})
-    content = "".join(_json("trace", line) + "\n" for line in lines)
-    return _asked_of_files("replay", {"trace.jsonl": content}, **options)
+            raise library.InputError(f"{name}: expected lines as dicts, found {shown(line)}")
+    if header and (not lines or next(iter(header)) not in lines[0]):
+        lines.insert(0, header)
+    return "".join(_json(name, line) + "\n" for line in lines)
 
 
-def compare(a: Dict[str, Any], b: Dict[str, Any]) -> Dict[str, Any]:
-    """Compares two reports that the functions above returned, and returns the differences."""
-    return _asked_of_files("compare", {"a": _json("a", a), "b": _json("b", b)})
+def check(
+    layouts: Union[str, os.PathLike, Iterable[Dict[str, Any]]],
+    copies: Iterable[Dict[str, Any]] = (),
+    **options,
+) -> Dict[str, Any]:
+    """Judges copies, whoever planned them (docs/check.md). layouts: a file, with its copies; or the
+    lines of tensors and buffers as dicts. copies: the lines of copies. Options are those of
+    `reshard check`: topology="dgx-h100:8", planner, transport, without="each".
+
+        check([{"tensor": "w", "shape": [8, 4], "dtype": "bf16"},
+               {"side": "from", "tensor": "w", "mesh": "2", "placements": "S(0)"},
+               {"side": "to", "tensor": "w", "mesh": "1", "ranks": "2"}],
+              [{"from": {"rank": 0, "tensor": "w", "box": "0:4,:"}, "to": {"rank": 2}}, ...])
+
+    Raises Findings, which carries the report, if something is wrong.
+    """
+    if isinstance(layouts, (str, os.PathLike)):
+        if copies:
+            raise library.InputError("copies: expected none, as the file has them")
+        return _asked("check", os.fsdecode(layouts), **options)
+    text = _lines("layouts", layouts, {"reshard_check": 1}) + _lines("copies", copies)
+    return _asked_of_files("check", {"copies.jsonl": text}, **options)
+
+
+def compare(a: Dict[str, Any], b: Dict[str, Any], fail_on: str = "") -> Dict[str, Any]:
+    """Compares two reports that the functions above returned, and returns the differences. fail_on:
+    limits such as "time>5%,bytes>0": raises Findings if a figure of b is above that of a by more.
+    """
+    reports = {"a": _json("a", a), "b": _json("b", b)}
+    return _asked_of_files("compare", reports, fail_on=fail_on or None)
 
 
 def topologies() -> List[Dict[str, str]]:

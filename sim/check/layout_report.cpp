@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/check/layout_report.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "sim/check/layout_line.h"
+#include "sim/report/json.h"
+#include "sim/report/table.h"
+
+namespace reshard::sim {
+namespace {
+
+// The box of a row-major buffer that has these elements, if they are one.
+std::optional<Box> box_in(const LayoutRow& row) {
+  const StridedView& place = row.place;
+  if (place.dims() != row.buffer_shape.size()) return std::nullopt;
+  DimVector strides = row_major(row.buffer_shape);
+  for (int d = 0; d < place.dims(); ++d)
+    if (place.extents[d] > 1 && place.strides[d] != strides[d]) return std::nullopt;
+  Box out = box_at(index_at(place.offset, row.buffer_shape), place.extents);
+  return contains(box_of(row.buffer_shape), out) ? std::optional(out) : std::nullopt;
+}
+
+std::string place_text(const LayoutRow& row) {
+  if (std::optional<Box> box = box_in(row)) return text(*box);
+  std::string out = fmt::format("element {}", row.place.offset);
+  if (row.place.count() == 1) return out;
+  return fmt::format("{}, strides {}", out, text(row.place.strides));
+}
+
+void add_part(const StoredBuffer& buffer, const StoredPart& part, std::string_view side,
+              const WhereQuery& query, std::vector<LayoutRow>& out) {
+  Box box = query.tensor ? intersect(part.box, query.box) : part.box;
+  if (box.empty()) return;
+  LayoutRow row{side, buffer.rank, buffer.name, part.tensor, box, part.view(), buffer.shape};
+  for (int d = 0; d < box.dims(); ++d)
+    row.place.offset += (box.lo[d] - part.box.lo[d]) * part.strides[d];
+  row.place.extents = box.extents();
+  out.push_back(std::move(row));
+}
+
+}  // namespace
+
+WhereQuery parse_where(std::string_view text, const ModelTensors& tensors, std::string_view field) {
+  // A name can have brackets of its own.
+  std::size_t bracket = text.ends_with(']') ? text.rfind('[') : std::string_view::npos;
+  if (tensors.find(text) != nullptr) bracket = std::string_view::npos;
+  WhereQuery out;
+  out.tensor = tensors.at(text.substr(0, bracket), field);
+  const Shape& shape = tensors[*out.tensor].shape;
+  out.box = bracket == std::string_view::npos ? box_of(shape)
+                                              : parse_box(text.substr(bracket), shape, field);
+  return out;
+}
+
+void add_rows(const Stored& side, std::string_view name, const WhereQuery& query,
+              std::vector<LayoutRow>& out) {
+  const ModelTensors& tensors = side.tensors();
+  std::size_t first = out.size();
+  for (const StoredBuffer& buffer : side.buffers()) {
+    if (query.rank && buffer.rank != *query.rank) continue;
+    for (const StoredPart& part : buffer.parts)
+      if (!query.tensor || tensors[part.tensor].same_as == tensors[*query.tensor].same_as)
+        add_part(buffer, part, name, query, out);
+  }
+  std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(),
+                   [](const LayoutRow& a, const LayoutRow& b) { return a.rank < b.rank; });
+}
+
+std::string layout_text(const std::vector<LayoutRow>& list, const ModelTensors& tensors,
+                        std::size_t rows, std::size_t width) {
+  if (list.empty()) return "no rank has it\n";
+  Table table({"side", ">rank", "elements", "buffer", "where in it"});
+  for (std::size_t i = 0; i < list.size() && i < rows; ++i)
+    table.add_row({std::string(list[i].side), fmt::to_string(to_int(list[i].rank)),
+                   element_text(tensors[list[i].tensor], list[i].box), list[i].buffer,
+                   place_text(list[i])});
+  std::string out = table.text(width);
+  if (list.size() > rows) out += fmt::format("and {} more (-v lists all)\n", list.size() - rows);
+  return out;
+}
+
+std::string layout_json(const std::vector<LayoutRow>& list, const ModelTensors& tensors) {
+  return written(
+      {{"schema", "reshard.layout/1"}, {"parts", list_json(list, [&](const LayoutRow& row) {
+                                          return Json{{"side", row.side},
+                                                      {"rank", to_int(row.rank)},
+                                                      {"tensor", tensors[row.tensor].name},
+                                                      {"lo", values_json(row.box.lo)},
+                                                      {"extents", values_json(row.place.extents)},
+                                                      {"buffer", row.buffer},
+                                                      {"offset", row.place.offset},
+                                                      {"strides", values_json(row.place.strides)}};
+                                        })}});
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which rank has which elements of a model, in which buffer, and where in it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/stored/stored.h"
+
+namespace reshard::sim {
+
+// What is asked for: elements of a tensor, on a rank. What is left out is all.
+struct WhereQuery {
+  std::optional<ModelTensorId> tensor;
+  Box box;  // of the tensor
+  std::optional<Rank> rank;
+};
+// "q_proj" or "q_proj[4:6,:]", also with single indices. Throws InputError naming `field`.
+WhereQuery parse_where(std::string_view text, const ModelTensors& tensors, std::string_view field);
+
+struct LayoutRow {
+  std::string_view side;  // "from", "to"
+  Rank rank;
+  std::string buffer;
+  ModelTensorId tensor;
+  Box box;            // of the tensor, in global indices
+  StridedView place;  // its elements in the buffer
+  Shape buffer_shape;
+};
+// Appends the parts of a side, by rank, then in the order of buffers.
+void add_rows(const Stored& side, std::string_view name, const WhereQuery& query,
+              std::vector<LayoutRow>& out);
+
+// At most `rows` of them.
+std::string layout_text(const std::vector<LayoutRow>& list, const ModelTensors& tensors,
+                        std::size_t rows, std::size_t width);
+std::string layout_json(const std::vector<LayoutRow>& list, const ModelTensors& tensors);
+
+}  // namespace reshard::sim

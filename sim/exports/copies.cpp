@@ -74,17 +74,11 @@ std::string count_text(const std::vector<Range>& ranges) {
 std::string head_of(const ExportInput& input) {
   return input.stored == nullptr ? check_head(input.plan) : "";
 }
-std::string append_hint(const ExportInput& input) {
-  return input.stored == nullptr
-             ? ""
-             : "reshard: to judge these copies, append them to the lines of the layouts\n";
-}
-
 }  // namespace
 
 Exported export_copies(const ExportInput& input) {
   BufferPlaces places(input);
-  Exported out{head_of(input), append_hint(input)};
+  Exported out{head_of(input)};
   for_each_direct_move(input.plan, "copies", [&](Rank from, Rank to, const Move& move) {
     std::string name = quoted_json(places.name_of(input.plan.buffer(move.source).tensor()));
     for (const MovePiece& piece : places.pieces_of(from, to, move))
@@ -117,7 +111,7 @@ Exported export_descriptors(const ExportInput& input) {
                    });
   });
   merge(ranges);
-  Exported out{head_of(input), count_text(ranges) + append_hint(input)};
+  Exported out{head_of(input), count_text(ranges)};
   for (const Range& range : ranges)
     fmt::format_to(std::back_inserter(out.text),
                    R"({{"from": {{"rank": {}, "buffer": {}, "byte": {}}}, )"

@@ -38,7 +38,7 @@ class BufferPlaces {
 
  private:
   struct Shard {
-    std::vector<StoredPlace> places;       // of stored buffers
+    std::vector<StoredPlace> places;      // of stored buffers
     std::vector<std::string_view> names;  // by place
     std::vector<Part> parts;              // of the tensor, by place
     std::optional<BoxIndex> index;

@@ -126,9 +126,12 @@ class BufferLine {
         buffer.blocks.push_back(parse_fused_block(block, tensors(), "fused"));
       }
     } else {
-      // A name as it is: those of blocks end at a space or ':'.
+      // A name as it is, with spaces and ':' perhaps, or a block such as "lm_head pad64".
       first = fields_.string("tensor", "the name of a tensor");
-      buffer.blocks = {{{{tensors().at(first, "tensor"), 1}}}};
+      if (tensors().find(first) != nullptr)
+        buffer.blocks = {{{{tensors().at(first, "tensor"), 1}}}};
+      else
+        buffer.blocks = {parse_fused_block(first, tensors(), "tensor")};
     }
     buffer.name = fields_.has("buffer") ? name() : first;
     int dims = tensors()[buffer.blocks.front().sections.front().tensor].shape.size();

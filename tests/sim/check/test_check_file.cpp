@@ -359,3 +359,12 @@ TEST_CASE("Which ranks have elements of a tensor, and where") {
   CHECK_THROWS_AS(rows_of("k[4,:]", -1), InputError);
   CHECK_THROWS_AS(rows_of("k[0]", -1), InputError);
 }
+
+TEST_CASE("Names can have what blocks end at") {
+  CheckedCopies of = read({"{'tensor': 'a b:1 x2', 'shape': [3], 'dtype': 'f32'}",
+                           "{'tensor': 'w', 'shape': [3], 'dtype': 'f32'}",
+                           "{'side': 'from', 'tensor': 'a b:1 x2', 'mesh': '1'}",
+                           "{'side': 'to', 'tensor': 'w pad4', 'mesh': '1', 'ranks': '1'}"});
+  CHECK(numbers_of(*of.source, 0, "a b:1 x2") == Numbers{0, 1, 2});
+  CHECK(numbers_of(*of.destination, 1, "w pad4") == Numbers{3, 4, 5, -1});
+}

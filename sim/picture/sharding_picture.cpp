@@ -12,6 +12,7 @@
 #include "sim/picture/drawing.h"
 #include "sim/picture/tile_label.h"
 #include "sim/picture/tiles.h"
+#include "sim/report/ratios.h"
 
 namespace reshard::sim {
 namespace {
@@ -230,9 +231,7 @@ class ShardingPicture {
     std::string out = fmt::format("{} {}: {}, {}", tile.positions.size() == 1 ? "rank" : "ranks",
                                   shortened(ranks, tile.positions.size()), text(box),
                                   bytes_text(box.volume() * element));
-    auto shard_of = [&](std::int32_t position) {
-      return element_count(side.layout.local_shape(position));
-    };
+    auto shard_of = [&](std::int32_t position) { return elements_held(side.layout, position); };
     std::int64_t shard = shard_of(tile.positions[0]);
     bool equal = std::all_of(tile.positions.begin(), tile.positions.end(),
                              [&](std::int32_t position) { return shard_of(position) == shard; });
@@ -272,7 +271,7 @@ class ShardingPicture {
     for (const Side* side : {&before_, &after_}) {
       std::vector<Rank> empty;
       for (std::int32_t position = 0; position < side->layout.mesh().size(); ++position)
-        if (element_count(side->layout.local_shape(position)) == 0)
+        if (elements_held(side->layout, position) == 0)
           empty.push_back(side->layout.mesh().rank_at(position));
       if (!empty.empty())
         notes.push_back(fmt::format("Empty {}: {} {}.", side == &before_ ? "before" : "after",

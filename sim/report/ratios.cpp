@@ -20,9 +20,8 @@ std::int64_t largest_shard_bytes(std::span<const Request> tensors) {
     for (const Request& request : tensors) {
       const Layout& layout = (request.*side)();
       for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
-        held.emplace_back(
-            layout.mesh().rank_at(position),
-            element_count(layout.local_shape(position)) * size_bytes(request.dtype()));
+        held.emplace_back(layout.mesh().rank_at(position),
+                          elements_held(layout, position) * size_bytes(request.dtype()));
     }
     if (tensors.size() > 1) std::sort(held.begin(), held.end());
     std::int64_t of_rank = 0;
@@ -43,6 +42,12 @@ std::optional<std::int64_t> rate_of(std::int64_t bytes, std::int64_t time_ps) {
 }
 
 }  // namespace
+
+std::int64_t elements_held(const Layout& layout, std::int32_t position) {
+  std::int64_t out = element_count(layout.local_shape(position));
+  for (const Box& box : layout.padding(position)) out -= box.volume();
+  return out;
+}
 
 std::optional<std::int64_t> ratio_e4(std::int64_t time_ps, std::int64_t bound_ps) {
   if (bound_ps == 0) return std::nullopt;

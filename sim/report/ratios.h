@@ -13,6 +13,9 @@ namespace reshard::sim {
 // time / bound in units of 1/10,000, rounded half up; none if the bound is 0.
 std::optional<std::int64_t> ratio_e4(std::int64_t time_ps, std::int64_t bound_ps);
 
+// Elements of the tensor that a rank holds: those of its shard without padding.
+std::int64_t elements_held(const Layout& layout, std::int32_t position);
+
 // The bandwidths that nccl-tests prints, for any plan; none if no time passes. algbw: bytes of the
 // largest shard on either side / time; with several tensors, of all shards of the rank that holds
 // most. busbw: bytes received by the rank that receives most / time. For a single ring collective

@@ -7,6 +7,7 @@
 #include "core/base/errors.h"
 #include "core/layout/request.h"
 #include "sim/picture/pictures.h"
+#include "sim/report/ratios.h"
 #include "tests/sim/picture/read_back.h"
 #include "tests/support/cases.h"
 #include "tests/support/part.h"
@@ -174,8 +175,7 @@ TEST_CASE("explicit boxes are drawn where a rank holds something") {
         for (std::int32_t rank : part.shown.ranks) elements[rank] += part.shown.box.volume();
       }
       for (std::int32_t position = 0; position < layout.mesh().size() && !joined; ++position)
-        CHECK(elements[to_int(layout.mesh().rank_at(position))] ==
-              element_count(layout.local_shape(position)));
+        CHECK(elements[to_int(layout.mesh().rank_at(position))] == elements_held(layout, position));
     }
   auto tips = picture_of(requests[3]).texts("title");
   CHECK(tips["ranks 0-1: [0:2,0:5], 40 B"] == 1);  // their shards differ in size

@@ -173,7 +173,7 @@ Json cost_json(const CopiesCost& cost) {
 
 CheckReport report_of(CheckedCopies copies) {
   CheckReport out;
-  out.findings = findings_of(std::move(copies.faults), *copies.source, *copies.destination);
+  out.findings = findings_of(copies.faults, *copies.source, *copies.destination);
   out.copies = std::move(copies);
   return out;
 }

@@ -14,19 +14,12 @@ namespace {
 
 void add_line(std::string& out, const Json& line) { out += line.dump() + "\n"; }
 
-std::string slices(const Box& box) {
-  std::string out;
-  for (int d = 0; d < box.dims(); ++d)
-    out += fmt::format("{}{}:{}", d == 0 ? "" : ",", box.lo[d], box.hi[d]);
-  return out;
-}
-
 void add_boxes(std::string& out, const Layout& layout, const std::string& side,
                const std::string& name) {
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
     Json parts = Json::array();
     layout.for_each_part(position, [&](const Box& box, const DimVector& local_lo) {
-      parts.push_back({{"tensor", name}, {"box", slices(box)}, {"at", text(local_lo)}});
+      parts.push_back({{"tensor", name}, {"box", slices_text(box)}, {"at", text(local_lo)}});
     });
     if (parts.empty()) continue;
     add_line(out, {{"side", side},
@@ -49,6 +42,13 @@ void add_side(std::string& out, const Layout& layout, const std::string& side,
 }
 
 }  // namespace
+
+std::string slices_text(const Box& box) {
+  std::string out;
+  for (int d = 0; d < box.dims(); ++d)
+    out += fmt::format("{}{}:{}", d == 0 ? "" : ",", box.lo[d], box.hi[d]);
+  return out;
+}
 
 std::string export_name(const Plan& plan, TensorId tensor) {
   const std::string& name = plan.request(tensor).name();

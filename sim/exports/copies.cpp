@@ -24,13 +24,6 @@ constexpr std::size_t kMostRanges = std::size_t{1} << 24;
 
 std::string quoted_json(std::string_view text) { return Json(text).dump(); }
 
-std::string box_text(const Box& box) {
-  std::string out;
-  for (int d = 0; d < box.dims(); ++d)
-    out += fmt::format("{}{}:{}", d == 0 ? "" : ",", box.lo[d], box.hi[d]);
-  return out;
-}
-
 // A range of bytes at both ends.
 struct Range {
   Rank from, to;
@@ -87,7 +80,7 @@ Exported export_copies(const ExportInput& input) {
                      R"("to": {{"rank": {}, "buffer": {}, "offset": {}, "extents": [{}], )"
                      R"("strides": [{}]}}}})"
                      "\n",
-                     to_int(from), name, box_text(piece.box), to_int(to),
+                     to_int(from), name, slices_text(piece.box), to_int(to),
                      quoted_json(piece.destination_buffer), piece.destination.offset,
                      text(piece.destination.extents), text(piece.destination.strides));
   });

@@ -35,6 +35,9 @@ std::string check_head(const Plan& plan);
 // The name of a tensor in exports: its own, or "tensor 3".
 std::string export_name(const Plan& plan, TensorId tensor);
 
+// "0:4,2:8", as the lines of copies have boxes.
+std::string slices_text(const Box& box);
+
 // The writers.
 Exported export_copies(const ExportInput& input);
 Exported export_descriptors(const ExportInput& input);

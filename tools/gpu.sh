@@ -69,6 +69,10 @@ validate cuda_transpose --mesh 16 --shape 32768,65536 --dtype bf16 --from 'S(0)'
   --planner p2p --backend cuda --data-budget 1GiB
 validate cuda_strided --mesh 2x8 --shape 32768,65536 --dtype bf16 --from '_S(0,8)S(0)' \
   --to 'S(1)S(0)' --planner p2p --backend cuda --data-budget 1GiB
+for backend in cuda nccl; do
+  validate "${backend}_layouts" --requests tests/fuzz/corpus/check/kinds.copies --planner p2p \
+    --backend $backend
+done
 validate cuda_fold --mesh 8 --shape 8192,8192 --dtype bf16 --from 'P(sum)' --to 'S(0)' \
   --backend cuda
 for world in 1 2 4 8; do

@@ -89,9 +89,9 @@ def lay_out(root, folder):
     return names
 
 
-def is_large_job(name):
-    """Whether a trace moves a whole model, which takes seconds."""
-    return "rl-sync" in name
+def is_large(name):
+    """Whether a trace moves a whole model, or a thousand tensors one by one: that takes seconds."""
+    return "rl-sync" in name or "p2p-sweep" in name
 
 
 def readers(name):
@@ -145,7 +145,7 @@ def of_sweeps():
 def of_replays(inputs):
     traces = [name for name in inputs if name.startswith("traces/") and name.endswith(".jsonl")]
     for trace in traces:
-        if is_large_job(trace):
+        if is_large(trace):
             yield ["replay", trace, "--data", "proof", "--planner", "p2p", "--json"]
             yield ["replay", trace, "--data", "proof", "--planner", "packed", "-v"]
             continue

@@ -44,7 +44,7 @@ def spoil(text, rng):
 def items(folder, inputs):
     """A pinned line per file, over all its draws. They are read from files of the same name, so
     that messages name it."""
-    for name in (name for name in inputs if name not in SLOW and not commands.is_large_job(name)):
+    for name in (name for name in inputs if name not in SLOW and not commands.is_large(name)):
         text = (folder / name).read_text(errors="replace")
         rng = random.Random(name)
         wrong = []

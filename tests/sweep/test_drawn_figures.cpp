@@ -21,7 +21,7 @@ namespace reshard::test {
 namespace {
 
 constexpr const char* kPath = "tests/sweep/data/figures.txt";
-constexpr std::uint64_t kDraws = 600;
+constexpr std::uint64_t kDraws = 300;
 
 std::vector<std::shared_ptr<const Topology>> all_machines() {
   std::vector<std::shared_ptr<const Topology>> out;

@@ -28,12 +28,12 @@ constexpr const char* kPath = "tests/core/ops/data/drawn_calls.txt";
 
 // Rules of one operator are tried as often as those of hundreds, or nearly.
 int calls_of(const Operator& op) {
-  if (op.is_view) return 60;
+  if (op.is_view) return 30;
   auto all = all_operators();
   auto alike = std::count_if(all.begin(), all.end(), [&](const Operator& other) {
     return other.rule == op.rule && other.is_stack == op.is_stack;
   });
-  return static_cast<int>(std::clamp<std::ptrdiff_t>(900 / alike, 16, 400));
+  return static_cast<int>(std::clamp<std::ptrdiff_t>(450 / alike, 16, 200));
 }
 
 std::string words_of(const Decision& decision) {

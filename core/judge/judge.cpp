@@ -44,7 +44,8 @@ Judge::Judge(const Stored& source, const Stored& destination)
 }
 
 void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
-  if (from.count() != to.count())
+  const bool two_dtypes = is_raw_of_two_dtypes(from, to);
+  if (from.count() != to.count() && !two_dtypes)
     throw InputError(
         fmt::format("expected as many elements to be read as are written, found {} and {}",
                     from.count(), to.count()));
@@ -72,10 +73,30 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
       add(std::move(fault));
     }
   }
+  if (two_dtypes) add_wrong_dtype(from, line);
   for (const NamedBox& named : wanted_) {
-    compare(named, from, line);
+    if (!two_dtypes) compare(named, from, line);
     written_[to_index(named.part.buffer)][to_index(named.part.part)].push_back(
         {named.box, line, from.rank});
+  }
+}
+
+bool Judge::is_raw_of_two_dtypes(const CopyEnd& from, const CopyEnd& to) const {
+  return from.is_raw && to.is_raw &&
+         source_.buffers()[from.buffer].dtype != destination_.buffers()[to.buffer].dtype;
+}
+
+// What is read is named by its first element.
+void Judge::add_wrong_dtype(const CopyEnd& from, std::int64_t line) {
+  for (const NamedBox& wanted : wanted_) {
+    CopyFault fault = fault_at(CopyFaultKind::WrongDtype, wanted.part, wanted.box, line);
+    fault.from = from.rank;
+    fault.got_dtype = source_.buffers()[from.buffer].dtype;
+    if (!read_.empty()) {
+      fault.got = read_.front().tensor;
+      fault.got_lo = read_.front().box.lo;
+    }
+    add(std::move(fault));
   }
 }
 
@@ -182,6 +203,7 @@ void Judge::judge_meeting(const NamedBox& wanted, const NamedBox& read, const Me
   fault.from = from;
   fault.got = read.tensor;
   fault.got_lo = lo;
+  fault.got_dtype = source_.buffers()[read.part.buffer].dtype;
   add(std::move(fault));
 }
 
@@ -246,6 +268,7 @@ CopyFault Judge::fault_at(CopyFaultKind kind, Stored::PartId id, const Box& box,
                 id.buffer, destination_[id].tensor,
                 box,       box.volume()};
   out.lines = {line};
+  out.part = id.part;
   return out;
 }
 

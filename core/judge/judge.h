@@ -24,6 +24,8 @@ struct CopyEnd {
   Box box;
   StoredBufferId buffer;
   StridedView view;
+  // Whether it is a range of bytes of the buffer, so that nothing is converted.
+  bool is_raw = false;
 
   std::int64_t count() const { return is_box ? box.volume() : view.count(); }
 };
@@ -53,6 +55,9 @@ struct CopyFault {
   Rank from{-1};
   ModelTensorId got{-1};
   DimVector got_lo = {};
+  DType got_dtype = {};  // of WrongDtype
+  // Of the buffer, which can have the tensor's elements several times; -1 as the buffer.
+  std::int32_t part = -1;
   std::vector<std::int64_t> lines = {};  // of the copies, ascending
 };
 
@@ -96,6 +101,8 @@ class Judge {
   void resolve(const Stored& side, const CopyEnd& end, NamedBoxes& out);
   void resolve_box(const Stored& side, const CopyEnd& end, NamedBoxes& out);
   void resolve_view(const Stored& side, const CopyEnd& end, NamedBoxes& out);
+  bool is_raw_of_two_dtypes(const CopyEnd& from, const CopyEnd& to) const;
+  void add_wrong_dtype(const CopyEnd& from, std::int64_t line);
   void compare(const NamedBox& wanted, const CopyEnd& from, std::int64_t line);
   void judge_meeting(const NamedBox& wanted, const NamedBox& read, const Meeting& meeting,
                      Rank from, std::int64_t line);

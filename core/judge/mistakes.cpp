@@ -104,9 +104,10 @@ class Mistakes {
   void name() {
     for (std::size_t i = 0; i < findings_.size() && i < kMostNamed; ++i) {
       Finding& finding = findings_[i];
-      for (auto look : {&Mistakes::read_as_blocks, &Mistakes::written_as_blocks,
-                        &Mistakes::exchanged, &Mistakes::of_other_ranks,
-                        &Mistakes::cut_not_repeated, &Mistakes::tied, &Mistakes::shifted})
+      for (auto look :
+           {&Mistakes::unconverted, &Mistakes::read_as_blocks, &Mistakes::written_as_blocks,
+            &Mistakes::exchanged, &Mistakes::of_other_ranks, &Mistakes::cut_not_repeated,
+            &Mistakes::tied, &Mistakes::shifted})
         if (finding.mistake.empty()) finding.mistake = (this->*look)(finding);
     }
   }
@@ -114,8 +115,18 @@ class Mistakes {
  private:
   const ModelTensor& tensor(ModelTensorId id) const { return source_.tensors()[id]; }
   static bool is_wrong(const Finding& finding) {
-    return finding.kind == CopyFaultKind::WrongIndex ||
-           finding.kind == CopyFaultKind::WrongTensor || finding.kind == CopyFaultKind::WrongDtype;
+    return finding.got != ModelTensorId{-1} && (finding.kind == CopyFaultKind::WrongIndex ||
+                                                finding.kind == CopyFaultKind::WrongTensor ||
+                                                finding.kind == CopyFaultKind::WrongDtype);
+  }
+
+  // The right elements, but as bytes of another dtype.
+  std::string unconverted(const Finding& finding) {
+    if (finding.kind != CopyFaultKind::WrongDtype || !is_wrong(finding) ||
+        tensor(finding.tensor).same_as != finding.got)
+      return {};
+    return fmt::format("{} is copied in bytes, though a rank has to convert it",
+                       tensor(finding.tensor).name);
   }
 
   std::string read_as_blocks(const Finding& finding) {

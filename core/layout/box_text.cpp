@@ -5,16 +5,23 @@ namespace reshard {
 
 Box read_box(Cursor& cursor, const Shape& shape) {
   Box out;
+  auto ends_here = [&] {
+    cursor.skip_spaces();
+    return cursor.at_end() || cursor.peek() == ',' || cursor.peek() == ']';
+  };
   for (int d = 0; d < shape.size(); ++d) {
     if (d > 0) cursor.expect(",");
     cursor.skip_spaces();
-    bool whole = cursor.accept(":");
-    out.lo.push_back(whole ? 0 : cursor.integer("the first index of a box", 0, shape[d]));
-    bool one = !whole && !cursor.accept(":");
-    out.hi.push_back(whole ? shape[d]
-                     : one ? out.lo[d] + 1
-                           : cursor.integer("the end of a box", out.lo[d], shape[d]));
-    if (out.hi[d] > shape[d]) cursor.fail("an index within the shape");
+    bool begins = cursor.peek() != ':';
+    out.lo.push_back(begins ? cursor.integer("the first index of a box", 0, shape[d]) : 0);
+    if (begins && !cursor.accept(":")) {
+      out.hi.push_back(out.lo[d] + 1);
+      if (out.hi[d] > shape[d]) cursor.fail("an index within the shape");
+    } else {
+      if (!begins) cursor.expect(":");
+      out.hi.push_back(ends_here() ? shape[d]
+                                   : cursor.integer("the end of a box", out.lo[d], shape[d]));
+    }
     cursor.skip_spaces();
   }
   return out;

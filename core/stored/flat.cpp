@@ -9,7 +9,7 @@ namespace reshard {
 void add_flat(Stored& to, const FlatBuffer& buffer) {
   if (buffer.tensors.empty()) throw InputError("flat: expected at least one tensor, found none");
   const ModelTensors& tensors = to.tensors();
-  DType dtype = tensors[buffer.tensors.front()].dtype;
+  DType dtype = buffer.dtype.value_or(tensors[buffer.tensors.front()].dtype);
   std::vector<std::int64_t> begins;
   std::int64_t total = 0;
   auto round_up = [&](std::int64_t multiple) {
@@ -26,6 +26,7 @@ void add_flat(Stored& to, const FlatBuffer& buffer) {
   const std::int64_t share = total / buffer.mesh->size();
   for (std::int32_t position = 0; position < buffer.mesh->size(); ++position) {
     StoredBuffer out{buffer.mesh->rank_at(position), buffer.name, {share}, dtype, {}};
+    out.converts = buffer.dtype.has_value();
     StridedView own{position * share, {share}, {1}};
     for (std::size_t i = 0; i < begins.size(); ++i) {
       const Shape& shape = tensors[buffer.tensors[i]].shape;

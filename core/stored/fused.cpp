@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
-#include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/stored/generators.h"
 
@@ -43,6 +41,13 @@ class Fusing {
       if (layouts_.back().has_addends())
         throw InputError("expected placements without Partial, found one");
     }
+    if (buffer_.indices) check_indices();
+    if (buffer_.pad.size() != 0 && buffer_.pad.size() != first_tensor().shape.size())
+      throw InputError(fmt::format("pad: expected one for each of {} dims, found {}",
+                                   first_tensor().shape.size(), buffer_.pad.size()));
+    if (buffer_.pad_alike)
+      for (std::int32_t position = 0; position < buffer_.mesh->size(); ++position)
+        largest_ = hull(largest_, extents_of(pieces_of(position)));
     for (std::int32_t position = 0; position < buffer_.mesh->size(); ++position) add_rank(position);
   }
 
@@ -125,24 +130,131 @@ class Fusing {
       put(id, (blocks >= ranks ? i : i / (ranks / blocks)) * block.unit_rows, block.unit_rows);
   }
 
-  void add_rank(std::int32_t position) {
-    const int dim = buffer_.dim;
-    StoredBuffer out{buffer_.mesh->rank_at(position), buffer_.name, {}, first_tensor().dtype, {}};
-    Shape shape = layouts_.front().local_shape(position);
-    std::vector<std::int64_t> begins;
-    shape[dim] = 0;
-    for (const Layout& layout : layouts_) {
-      begins.push_back(shape[dim]);
-      shape[dim] += layout.local_shape(position)[dim];
+  void check_indices() const {
+    const MappedIndices& indices = *buffer_.indices;
+    std::size_t count = buffer_.blocks.size();
+    if (indices.blocks != 0) {
+      if (count % to_index(indices.blocks) != 0)
+        throw InputError(
+            fmt::format("map: expected a multiple of {} blocks, found {}", indices.blocks, count));
+    } else if (indices.dim >= first_tensor().shape.size()) {
+      throw InputError(fmt::format("map: expected a dim of {}[{}], found {}", first_tensor().name,
+                                   text(first_tensor().shape), indices.dim));
     }
+    for (int axis = 0; axis < buffer_.mesh->axes(); ++axis) {
+      const Placement& placement = buffer_.placements.placements[to_index(axis)];
+      bool is_mapped =
+          std::find(indices.axes.begin(), indices.axes.end(), axis) != indices.axes.end();
+      if (placement.is_shard_like() &&
+          (is_mapped || (indices.blocks == 0 && placement.dim == indices.dim)))
+        throw InputError(fmt::format(
+            "map: expected placements that leave its axes and its dim whole, found {} on axis {}",
+            text(placement), axis));
+    }
+  }
+
+  // What a rank has of a block: what the placements leave it; if rows are mapped, of these runs.
+  struct Piece {
+    std::size_t block;
+    std::vector<IndexRun> runs;
+    Shape extents;  // with padding
+  };
+
+  bool maps_rows() const { return buffer_.indices && buffer_.indices->blocks == 0; }
+
+  std::vector<IndexRun> runs_at(std::int32_t position, std::int64_t length) const {
+    MeshCoordinate at = buffer_.mesh->coordinate(position);
+    std::int64_t n = 1, rank = 0;
+    for (int axis : buffer_.indices->axes) {
+      n *= buffer_.mesh->axis_size(axis);
+      rank = rank * buffer_.mesh->axis_size(axis) + at[to_index(axis)];
+    }
+    return runs_of(buffer_.indices->map, length, n, rank);
+  }
+
+  // In memory order.
+  std::vector<Piece> pieces_of(std::int32_t position) const {
+    std::vector<Piece> out;
+    if (buffer_.indices && !maps_rows()) {
+      std::int64_t each = buffer_.indices->blocks;
+      for (const IndexRun& run :
+           runs_at(position, static_cast<std::int64_t>(layouts_.size()) / each))
+        for (std::int64_t block = run.lo * each; block < run.hi * each; ++block)
+          out.push_back({to_index(block), {}, {}});
+    } else {
+      for (std::size_t block = 0; block < layouts_.size(); ++block) out.push_back({block, {}, {}});
+    }
+    for (Piece& piece : out) {
+      piece.extents = layouts_[piece.block].local_shape(position);
+      if (maps_rows()) cut_rows(piece, position);
+      for (int d = 0; d < buffer_.pad.size(); ++d)
+        piece.extents[d] = ceil_div(piece.extents[d], buffer_.pad[d]) * buffer_.pad[d];
+    }
+    return out;
+  }
+
+  void cut_rows(Piece& piece, std::int32_t position) const {
+    const std::int64_t rows = buffer_.indices->rows;
+    std::int64_t& extent = piece.extents[buffer_.indices->dim];
+    if (extent % rows != 0)
+      throw InputError(
+          fmt::format("map: expected a length of {} times the rows, found {}", rows, extent));
+    piece.runs = runs_at(position, extent / rows);
+    extent = 0;
+    for (IndexRun& run : piece.runs) {
+      run = {run.lo * rows, run.hi * rows};
+      if (run.hi - run.lo > kMaxBytes - extent)
+        throw InputError("map: expected fewer indices, found more than 2^62");
+      extent += run.hi - run.lo;
+    }
+  }
+
+  // One after another along the fused dim.
+  Shape extents_of(const std::vector<Piece>& pieces) const {
+    Shape out(first_tensor().shape.size(), 0);
+    std::int64_t joined = 0;
+    for (const Piece& piece : pieces) {
+      joined += piece.extents[buffer_.dim];
+      out = hull(out, piece.extents);
+    }
+    out[buffer_.dim] = joined;
+    return out;
+  }
+
+  static Shape hull(Shape a, const Shape& b) {
+    if (a.size() == 0) return b;
+    for (int d = 0; d < a.size(); ++d) a[d] = std::max(a[d], b[d]);
+    return a;
+  }
+
+  void add_rank(std::int32_t position) {
+    StoredBuffer out{buffer_.mesh->rank_at(position),
+                     buffer_.name,
+                     {},
+                     buffer_.dtype.value_or(first_tensor().dtype),
+                     {}};
+    out.converts = buffer_.dtype.has_value();
+    std::vector<Piece> pieces = pieces_of(position);
+    Shape shape = hull(largest_, extents_of(pieces));
     if (element_count(shape) == 0) return;
     DimVector strides = in_memory(shape, out.shape);
-    for (std::size_t i = 0; i < layouts_.size(); ++i) {
+    std::int64_t begin = 0;
+    for (const Piece& piece : pieces) {
       std::map<ModelTensorId, std::size_t> last;
-      layouts_[i].for_each_part(position, [&](const Box& box, DimVector local) {
-        local[dim] += begins[i];
-        add_parts(rows_[i], box, local, strides, last, out.parts);
+      layouts_[piece.block].for_each_part(position, [&](const Box& box, DimVector local) {
+        local[buffer_.dim] += begin;
+        if (!maps_rows())
+          return add_parts(rows_[piece.block], box, local, strides, last, out.parts);
+        Box run_box = box;
+        const int dim = buffer_.indices->dim;
+        for (const IndexRun& run : piece.runs) {
+          run_box.lo[dim] = run.lo;
+          run_box.hi[dim] = run.hi;
+          add_parts(rows_[piece.block], run_box, local, strides, last, out.parts);
+          local[dim] += run.hi - run.lo;
+        }
       });
+      begin += piece.extents[buffer_.dim];
     }
     to_.add(std::move(out));
   }
@@ -203,57 +315,10 @@ class Fusing {
   const FusedBuffer& buffer_;
   std::vector<Rows> rows_;       // by block
   std::vector<Layout> layouts_;  // of the fused rows
+  Shape largest_;                // of all ranks, if they are padded alike
 };
 
-// The number after `prefix`, if the word consists of both.
-std::optional<std::int64_t> number_after(std::string_view word, std::string_view prefix) {
-  std::int64_t value = 0;
-  if (!word.starts_with(prefix)) return std::nullopt;
-  word.remove_prefix(prefix.size());
-  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (word.empty() || error != std::errc() || end != word.data() + word.size() || value < 1 ||
-      value > kMaxBytes / 2)
-    return std::nullopt;
-  return value;
-}
-
 }  // namespace
-
-FusedBlock parse_fused_block(std::string_view text, const ModelTensors& tensors,
-                             std::string_view field) {
-  FusedBlock out;
-  bool has_units = false;
-  Cursor whole(text, field);
-  for (std::string_view rest = text; !rest.empty();) {
-    std::size_t begin = rest.find_first_not_of(' ');
-    if (begin == std::string_view::npos) break;
-    rest.remove_prefix(begin);
-    std::string_view word = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(word.size());
-    if (out.sections.empty() || tensors.find(word.substr(0, word.rfind(':'))) != nullptr) {
-      std::size_t colon = tensors.find(word) != nullptr ? std::string_view::npos : word.rfind(':');
-      auto units = colon == std::string_view::npos ? std::optional<std::int64_t>(1)
-                                                   : number_after(word.substr(colon), ":");
-      if (!units) whole.fail("sections such as 'q_proj:4 k_proj:1 v_proj:1 x128'");
-      has_units = has_units || colon != std::string_view::npos;
-      out.sections.push_back({tensors.at(word.substr(0, colon), field), *units});
-    } else if (auto unit = number_after(word, "x")) {
-      out.unit_rows = *unit;
-    } else if (auto pad = number_after(word, "pad")) {
-      out.pad = *pad;
-    } else if (word == "repeat") {
-      out.repeat = true;
-    } else {
-      whole.fail("tensors of earlier lines, then 'x128', 'pad64' or 'repeat'");
-    }
-  }
-  if (out.sections.empty()) whole.fail("a tensor of an earlier line");
-  bool one = out.sections.size() == 1 && !has_units;
-  if ((!one && out.unit_rows == 0) || (out.repeat && (!one || out.unit_rows == 0)))
-    whole.fail(out.repeat ? "one tensor and the rows of a block, such as 'k_proj x128 repeat'"
-                          : "the rows of a unit, such as 'x128'");
-  return out;
-}
 
 void add_fused(Stored& to, const FusedBuffer& buffer) { Fusing(to, buffer).add(); }
 

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/layout/layout.h"
+#include "core/stored/index_map.h"
 #include "core/stored/stored.h"
 
 namespace reshard {
@@ -33,6 +35,16 @@ struct FusedBlock {
 FusedBlock parse_fused_block(std::string_view text, const ModelTensors& tensors,
                              std::string_view field);
 
+// Indices of a dim of every block, or the blocks themselves, given to the ranks along some axes of
+// a mesh: experts, rows of own sizes.
+struct MappedIndices {
+  IndexMap map;
+  std::vector<int> axes;  // row-major, each once
+  int dim = 0;
+  std::int64_t rows = 1;    // of the dim, one index of the map
+  std::int64_t blocks = 0;  // if not 0, so many blocks are one index of the map, not rows
+};
+
 struct FusedBuffer {
   std::string name;
   MeshRef mesh;
@@ -41,10 +53,16 @@ struct FusedBuffer {
   int dim = 0;
   // The dims of the tensors in memory order, outermost first; empty: 0, 1, ...
   std::vector<int> order;
+  // Its axes and its dim are not cut by the placements as well.
+  std::optional<MappedIndices> indices;
+  // What a rank has of each block is padded to multiples of these, by dim; empty: it is not.
+  DimVector pad;
+  bool pad_alike = false;      // every rank's buffer has the extents of the largest
+  std::optional<DType> dtype;  // which the rank converts the tensors from or to
 };
 // Adds the buffer to every rank of the mesh that has some of it. Throws InputError for tensors
-// whose other dims differ, lengths that the sections do not divide, Partial placements, and blocks
-// to repeat that do not divide the ranks.
+// whose other dims differ, lengths that the sections do not divide, Partial placements, blocks to
+// repeat that do not divide the ranks, and indices that do not fit.
 void add_fused(Stored& to, const FusedBuffer& buffer);
 
 // Tensors flattened one after another, each begun at a multiple of `align` elements; the whole
@@ -55,7 +73,22 @@ struct FlatBuffer {
   MeshRef mesh;
   std::vector<ModelTensorId> tensors;
   std::int64_t align = 1, pad = 1;
+  std::optional<DType> dtype = {};  // which the rank converts the tensors from or to
 };
 void add_flat(Stored& to, const FlatBuffer& buffer);
+
+// The scales of what the ranks have in buffer `of`, in a buffer beside it: of its parts one after
+// another as these lie in it, each in whole blocks.
+struct ScalesBuffer {
+  std::string name, of;
+  // A block of which two ranks have some: both get its scale. Otherwise it is refused.
+  bool shared = false;
+};
+// Throws InputError if no rank has the buffer, its parts are not boxes of it, side by side, or have
+// not one tensor of scales each, and if a part ends within a block.
+void add_scales(Stored& to, const ScalesBuffer& buffer);
+// Throws InputError if a rank has elements of a tensor without their scales, though some rank of
+// the side has scales of that tensor.
+void check_scales(const Stored& side);
 
 }  // namespace reshard

@@ -52,6 +52,24 @@ ModelTensorId ModelTensors::add_alias(std::string name, std::string_view of) {
   return put(std::move(tensor));
 }
 
+ModelTensorId ModelTensors::add_scales(std::string name, ScalesOf scales, DType dtype) {
+  const ModelTensor& of = list_[scales.tensor];
+  Shape shape = of.shape;
+  bool fits = scales.block.size() == shape.size();
+  for (int d = 0; fits && d < shape.size(); ++d) {
+    fits = scales.block[d] >= 1;
+    if (fits) shape[d] = ceil_div(shape[d], scales.block[d]);
+  }
+  if (!fits)
+    throw InputError(
+        fmt::format("block: expected an extent of at least 1 for each dim of {}[{}], "
+                    "found [{}]",
+                    of.name, text(of.shape), text(scales.block)));
+  check_size(shape, dtype, fmt::format("tensor {}", quoted(name, 200)));
+  return put(
+      {std::move(name), shape, dtype, id_of<ModelTensorId>(list_.size()), std::move(scales)});
+}
+
 const ModelTensor* ModelTensors::find(std::string_view name) const {
   auto found = by_name_.find(std::string(name));
   return found == by_name_.end() ? nullptr : &list_[found->second];
@@ -94,6 +112,7 @@ void Stored::check(const StoredBuffer& buffer) const {
     throw InputError("expected each name once on a rank, found it again");
   check_size(buffer.shape, buffer.dtype, "shape");
   for (const StoredPart& part : buffer.parts) check_part(buffer, part);
+  if (buffer.converts) check_conversion(buffer);
   check_disjoint(buffer);
 }
 
@@ -104,7 +123,7 @@ void Stored::check_part(const StoredBuffer& buffer, const StoredPart& part) cons
       !contains(box_of(tensor.shape), part.box))
     throw InputError(
         fmt::format("expected parts of {}[{}], found {}", tensor.name, text(tensor.shape), what));
-  if (tensor.dtype != buffer.dtype)
+  if (tensor.dtype != buffer.dtype && !buffer.converts)
     throw InputError(fmt::format("expected parts of {} as the buffer has, found {} of {}",
                                  text(buffer.dtype), what, text(tensor.dtype)));
   std::int64_t room = element_count(buffer.shape);
@@ -121,6 +140,17 @@ void Stored::check_part(const StoredBuffer& buffer, const StoredPart& part) cons
     throw InputError(
         fmt::format("expected strides that keep elements apart, found {} with strides {}", what,
                     text(part.strides)));
+}
+
+void Stored::check_conversion(const StoredBuffer& buffer) const {
+  for (const StoredPart& part : buffer.parts) {
+    const ModelTensor &tensor = (*tensors_)[part.tensor],
+                      &first = (*tensors_)[buffer.parts.front().tensor];
+    if (tensor.dtype == buffer.dtype || tensor.dtype != first.dtype)
+      throw InputError(fmt::format(
+          "expected tensors of one dtype other than {}, to convert, found {} {} and {} {}",
+          text(buffer.dtype), text(first.dtype), first.name, text(tensor.dtype), tensor.name));
+  }
 }
 
 // A sweep over offsets: compares only parts with overlapping spans.

@@ -25,11 +25,18 @@ namespace reshard {
 enum class ModelTensorId : std::int32_t {};
 enum class StoredBufferId : std::int32_t {};
 
+// A tensor of scales has one for each block of another tensor, the last ones perhaps of less.
+struct ScalesOf {
+  ModelTensorId tensor;
+  Shape block;  // by dim
+};
+
 struct ModelTensor {
   std::string name;
   Shape shape;
-  DType dtype;
+  DType dtype;            // as it travels
   ModelTensorId same_as;  // itself, unless it is another name
+  std::optional<ScalesOf> scales = {};
 };
 
 // The tensors of a model, which both sides of a transfer share.
@@ -39,6 +46,8 @@ class ModelTensors {
   // tensor that has another shape or dtype.
   ModelTensorId add(std::string name, Shape shape, DType dtype);
   ModelTensorId add_alias(std::string name, std::string_view of);
+  // Throws InputError for a block that has not an extent of at least 1 for each dim of the tensor.
+  ModelTensorId add_scales(std::string name, ScalesOf scales, DType dtype);
 
   std::size_t size() const { return list_.size(); }
   const ModelTensor& operator[](ModelTensorId id) const { return list_[id]; }
@@ -65,7 +74,9 @@ struct StoredBuffer {
   std::string name;
   Shape shape;
   DType dtype;
-  std::vector<StoredPart> parts = {};    // ascending by offset
+  std::vector<StoredPart> parts = {};  // ascending by offset
+  // Whether its rank converts: elements from this dtype before they travel, or to it afterwards.
+  bool converts = false;
   std::vector<std::int64_t> reach = {};  // by part, the greatest end of those up to it
 };
 
@@ -76,7 +87,8 @@ class Stored {
 
   // Sorts the parts. Throws InputError for a buffer that the rank has, parts outside of their
   // tensor or the buffer, parts whose elements have two indices, parts of a buffer that overlap in
-  // it, and too many of either. The dtype of parts is their tensor's.
+  // it, and too many of either. The dtype of parts is their tensor's unless the buffer converts;
+  // then it is one other.
   StoredBufferId add(StoredBuffer buffer);
 
   const ModelTensors& tensors() const { return *tensors_; }
@@ -97,6 +109,7 @@ class Stored {
  private:
   void check(const StoredBuffer& buffer) const;
   void check_part(const StoredBuffer& buffer, const StoredPart& part) const;
+  void check_conversion(const StoredBuffer& buffer) const;
   void check_disjoint(const StoredBuffer& buffer) const;
 
   struct RankName {

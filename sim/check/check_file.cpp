@@ -8,6 +8,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/file_kinds.h"
+#include "core/stored/generators.h"
 #include "sim/check/copy_line.h"
 #include "sim/check/layout_line.h"
 #include "sim/trace/line_reader.h"
@@ -36,6 +37,7 @@ class Reader {
   ModelLayouts sides() {
     passes_copies_ = true;
     read({});
+    check_sides();
     return {std::move(out_.tensors), std::move(out_.source), std::move(out_.destination), nullptr};
   }
 
@@ -85,9 +87,7 @@ class Reader {
       start_judging();
       auto [from, to] = read_copy(fields, *out_.source, *out_.destination);
       judge().copy(from, to, lines_.line_number());
-      DType dtype = to.is_box ? (*out_.tensors)[to.tensor].dtype
-                              : out_.destination->buffers()[to.buffer].dtype;
-      add_bytes(out_.bytes, Int128{to.count()} * size_bytes(dtype));
+      add_bytes(out_.bytes, Int128{to.count()} * size_bytes(dtype_of(to)));
       return;
     }
     if (out_.judge || has_copies_)
@@ -98,8 +98,28 @@ class Reader {
       read_tensor(fields, *out_.tensors);
   }
 
+  // As it travels.
+  DType dtype_of(const CopyEnd& to) const {
+    if (to.is_box) return (*out_.tensors)[to.tensor].dtype;
+    const StoredBuffer& buffer = out_.destination->buffers()[to.buffer];
+    return buffer.converts && !buffer.parts.empty()
+               ? (*out_.tensors)[buffer.parts.front().tensor].dtype
+               : buffer.dtype;
+  }
+
+  void check_sides() const {
+    try {
+      check_scales(*out_.source);
+      check_scales(*out_.destination);
+    } catch (const InputError& error) {
+      throw error.in(out_.file);
+    }
+  }
+
   void start_judging() {
-    if (!out_.judge) out_.judge = std::make_unique<Judge>(*out_.source, *out_.destination);
+    if (out_.judge) return;
+    check_sides();
+    out_.judge = std::make_unique<Judge>(*out_.source, *out_.destination);
   }
 
   Judge& judge() { return *out_.judge; }

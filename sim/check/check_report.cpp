@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/check/check_report.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,8 +32,20 @@ class Wording {
       return fmt::format("{}: {}", out, out_of_buffer(fault));
     out += fmt::format(": {}", element_text(tensor(fault.tensor), fault.box));
     if (fault.buffer != StoredBufferId{-1})
-      out += fmt::format(" in '{}'", destination().buffers()[fault.buffer].name);
+      out += fmt::format(
+          " in '{}'{}", destination().buffers()[fault.buffer].name,
+          is_there_again(fault) ? fmt::format(" at element {}", *first_element(fault)) : "");
     return out + what(fault);
+  }
+
+  // Of the buffer, the first of the box.
+  std::optional<std::int64_t> first_element(const CopyFault& fault) const {
+    if (fault.part < 0) return std::nullopt;
+    const StoredPart& part = destination()[{fault.buffer, fault.part}];
+    std::int64_t out = part.offset;
+    for (int d = 0; d < fault.box.dims(); ++d)
+      out += (fault.box.lo[d] - part.box.lo[d]) * part.strides[d];
+    return out;
   }
 
   std::string lines(const Finding& finding) const {
@@ -46,6 +60,14 @@ class Wording {
   }
 
  private:
+  bool is_there_again(const CopyFault& fault) const {
+    if (fault.part < 0) return false;
+    const std::vector<Stored::PartId>& parts = destination().parts_of(fault.to, fault.tensor);
+    return std::count_if(parts.begin(), parts.end(), [&](Stored::PartId id) {
+             return id.buffer == fault.buffer &&
+                    !intersect(destination()[id].box, fault.box).empty();
+           }) > 1;
+  }
   const Stored& destination() const { return *report_.copies.destination; }
   const ModelTensor& tensor(ModelTensorId id) const { return (*report_.copies.tensors)[id]; }
 
@@ -80,6 +102,9 @@ class Wording {
 
   // A box of the same extents if those fit the tensor that arrives; else where it begins.
   std::string got(const CopyFault& fault) const {
+    if (fault.got == ModelTensorId{-1})
+      return fmt::format(" gets padding of rank {}, which is {}", to_int(fault.from),
+                         reshard::text(fault.got_dtype));
     const ModelTensor& other = tensor(fault.got);
     Box box{fault.got_lo, fault.got_lo};
     bool fits = fault.box.dims() == box.dims();
@@ -87,7 +112,7 @@ class Wording {
     fits = fits && contains(box_of(other.shape), box);
     for (int d = 0; !fits && d < box.dims(); ++d) box.hi[d] = box.lo[d] + 1;
     std::string dtype = fault.kind == CopyFaultKind::WrongDtype
-                            ? fmt::format(", which is {}", reshard::text(other.dtype))
+                            ? fmt::format(", which is {}", reshard::text(fault.got_dtype))
                             : "";
     return fmt::format(" gets {}{} of rank {}{}", element_text(other, box), fits ? "" : " and on",
                        to_int(fault.from), dtype);
@@ -167,6 +192,27 @@ Json cost_json(const CopiesCost& cost) {
            {{"plan_by", cost.plan_by},
             {"time_ps", cost.ours_ps},
             {"ratio_to_bound", decimal_json(ratio_e4(cost.ours_ps, bound_ps))}}}};
+}
+
+// What is wrong, place by place; of thousands, the first.
+Json boxes_json(const Finding& finding, const Wording& wording, const CheckedCopies& copies) {
+  constexpr std::size_t kMostBoxes = 256;
+  Json out = Json::array();
+  for (std::size_t i = 0; i < finding.faults.size() && i < kMostBoxes; ++i) {
+    const CopyFault& fault = finding.faults[i];
+    bool has_buffer = fault.buffer != StoredBufferId{-1};
+    auto at = wording.first_element(fault);
+    out.push_back(
+        {{"rank", to_int(fault.to)},
+         {"buffer", has_buffer ? Json(copies.destination->buffers()[fault.buffer].name) : nullptr},
+         {"offset", at ? Json(*at) : nullptr},
+         {"lo", values_json(fault.box.lo)},
+         {"extents", values_json(fault.box.extents())},
+         {"from_rank", fault.from != Rank{-1} ? Json(to_int(fault.from)) : nullptr},
+         {"got_lo", fault.got != ModelTensorId{-1} ? values_json(fault.got_lo) : nullptr},
+         {"lines", fault.lines}});
+  }
+  return out;
 }
 
 }  // namespace
@@ -250,6 +296,7 @@ std::string check_json(const CheckReport& report) {
               {"from_ranks", numbers(finding.from)},
               {"lines", finding.lines},
               {"example", wording.example(finding)},
+              {"boxes", boxes_json(finding, wording, copies)},
               {"mistake", or_null(finding.mistake)}};
         })}});
 }

@@ -99,6 +99,21 @@ class EndReader {
   const Amount& amount_;
 };
 
+// Bytes are those of buffers; a box has as many elements as the line says.
+void check_amount(const Amount& amount, CopyEnd& end, const Stored& side) {
+  std::int64_t count = end.count();
+  if (amount.count && *amount.count != count)
+    throw InputError(
+        fmt::format("count: expected {}, as an end has, found {}", count, *amount.count));
+  if (!amount.bytes) return;
+  if (end.is_box) throw InputError("bytes: expected buffers at both ends, found a tensor");
+  std::int64_t bytes = count * size_bytes(side.buffers()[end.buffer].dtype);
+  if (bytes != *amount.bytes)
+    throw InputError(
+        fmt::format("bytes: expected {}, as an end has, found {}", bytes, *amount.bytes));
+  end.is_raw = true;
+}
+
 CopyEnd read_end(TraceFields& line, std::string_view key, const Stored& side,
                  const Amount& amount) {
   constexpr std::string_view kWhat =
@@ -124,6 +139,7 @@ std::pair<CopyEnd, CopyEnd> read_copy(TraceFields& fields, const Stored& source,
   if (fields.has("bytes")) amount.bytes = fields.integer("bytes", 0, kMaxBytes);
   CopyEnd from = read_end(fields, "from", source, amount);
   CopyEnd to = read_end(fields, "to", destination, amount);
+  for (CopyEnd* end : {&from, &to}) check_amount(amount, *end, end == &from ? source : destination);
   fields.refuse_others("a copy");
   return {std::move(from), std::move(to)};
 }

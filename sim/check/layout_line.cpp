@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/check/layout_line.h"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "core/layout/box_text.h"
 #include "core/layout/layout.h"
 #include "core/stored/generators.h"
+#include "sim/check/index_map_field.h"
 #include "sim/inputs/json_reader.h"
 
 namespace reshard::sim {
@@ -35,7 +37,9 @@ class BufferLine {
   BufferLine(TraceFields& fields, Stored& to) : fields_(fields), to_(to) {}
 
   void read() {
-    if (fields_.has("parts"))
+    if (fields_.has("scales_of"))
+      read_scales();
+    else if (fields_.has("parts"))
       read_parts();
     else if (fields_.has("flat"))
       read_flat();
@@ -58,7 +62,8 @@ class BufferLine {
                         name(),
                         parse_shape(fields_.shape("shape"), "shape"),
                         parse_dtype(fields_.string("dtype", kDType), "dtype"),
-                        {}};
+                        {},
+                        fields_.boolean("convert", false)};
     constexpr std::string_view kWhat =
         "a list of parts such as {\"tensor\": \"w\", \"box\": \"0:4,:\", \"at\": \"0,0\"}";
     const TraceJson& list = fields_.required("parts", kWhat);
@@ -105,6 +110,22 @@ class BufferLine {
     return out;
   }
 
+  // What the ranks convert the tensors from or to.
+  std::optional<DType> converted() {
+    if (!fields_.boolean("convert", false)) {
+      if (const TraceJson* dtype = fields_.find("dtype"))
+        fields_.fail("dtype", "\"convert\": true next to it", *dtype);
+      return std::nullopt;
+    }
+    return parse_dtype(fields_.string("dtype", kDType), "dtype");
+  }
+
+  void read_scales() {
+    ScalesBuffer buffer{name(), fields_.string("scales_of", "the name of an earlier buffer"),
+                        fields_.boolean("shared", false)};
+    add_scales(to_, buffer);
+  }
+
   void read_flat() {
     FlatBuffer buffer{name(), mesh(), {}};
     for (const std::string& tensor :
@@ -112,6 +133,7 @@ class BufferLine {
       buffer.tensors.push_back(tensors().at(tensor, "flat"));
     buffer.align = fields_.integer("align", 1, kMaxBytes / 4, 1);
     buffer.pad = fields_.integer("pad", 1, kMaxBytes / 4, 1);
+    buffer.dtype = converted();
     add_flat(to_, buffer);
   }
 
@@ -143,7 +165,25 @@ class BufferLine {
                          buffer.mesh->axes(), dims, "placements");
     buffer.dim = static_cast<int>(fields_.integer("dim", 0, kMaxDims - 1, 0));
     if (const TraceJson* order = fields_.find("order")) read_order(*order, dims, buffer);
+    if (const TraceJson* map = fields_.find("map"))
+      buffer.indices = read_index_map(fields_, *map, *buffer.mesh);
+    if (const TraceJson* pad = fields_.find("pad")) read_pad(*pad, buffer);
+    buffer.dtype = converted();
     add_fused(to_, buffer);
+  }
+
+  void read_pad(const TraceJson& value, FusedBuffer& buffer) {
+    constexpr std::int64_t kMostPad = std::int64_t{1} << 20;
+    constexpr std::string_view kWhat =
+        "\"alike\", or multiples from 1 to 2^20 such as [128, 1], one for each dim";
+    if (value.is_string() && value.get<std::string>() == "alike") {
+      buffer.pad_alike = true;
+      return;
+    }
+    if (!value.is_array()) fields_.fail("pad", kWhat, value);
+    buffer.pad = read_integers(fields_, "pad", value);
+    for (std::int64_t multiple : buffer.pad)
+      if (multiple < 1 || multiple > kMostPad) fields_.fail("pad", kWhat, value);
   }
 
   void read_order(const TraceJson& value, int dims, FusedBuffer& buffer) {
@@ -161,12 +201,21 @@ class BufferLine {
   Stored& to_;
 };
 
+void read_scales_of(TraceFields& fields, std::string name, ModelTensors& tensors) {
+  ScalesOf scales{tensors.at(fields.string("scales", "the name of a tensor"), "scales"), {}};
+  constexpr std::string_view kWhat = "a list of extents such as [128, 128]";
+  scales.block = read_integers(fields, "block", fields.required("block", kWhat));
+  tensors.add_scales(std::move(name), scales, parse_dtype(fields.string("dtype", kDType), "dtype"));
+}
+
 }  // namespace
 
 void read_tensor(TraceFields& fields, ModelTensors& tensors) {
   std::string name = fields.string("tensor", "the name of a tensor");
   if (auto other = fields.optional_string("alias_of", "the name of a tensor"))
     tensors.add_alias(std::move(name), *other);
+  else if (fields.has("scales"))
+    read_scales_of(fields, std::move(name), tensors);
   else
     tensors.add(std::move(name), parse_shape(fields.shape("shape"), "shape"),
                 parse_dtype(fields.string("dtype", kDType), "dtype"));

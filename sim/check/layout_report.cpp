@@ -25,6 +25,10 @@ std::optional<Box> box_in(const LayoutRow& row) {
   return contains(box_of(row.buffer_shape), out) ? std::optional(out) : std::nullopt;
 }
 
+std::string buffer_text(const LayoutRow& row) {
+  return row.converts ? fmt::format("{} ({})", row.buffer, text(row.dtype)) : row.buffer;
+}
+
 std::string place_text(const LayoutRow& row) {
   if (std::optional<Box> box = box_in(row)) return text(*box);
   std::string out = fmt::format("element {}", row.place.offset);
@@ -36,7 +40,8 @@ void add_part(const StoredBuffer& buffer, const StoredPart& part, std::string_vi
               const WhereQuery& query, std::vector<LayoutRow>& out) {
   Box box = query.tensor ? intersect(part.box, query.box) : part.box;
   if (box.empty()) return;
-  LayoutRow row{side, buffer.rank, buffer.name, part.tensor, box, part.view(), buffer.shape};
+  LayoutRow row{side,        buffer.rank,  buffer.name,  part.tensor,    box,
+                part.view(), buffer.shape, buffer.dtype, buffer.converts};
   for (int d = 0; d < box.dims(); ++d)
     row.place.offset += (box.lo[d] - part.box.lo[d]) * part.strides[d];
   row.place.extents = box.extents();
@@ -77,7 +82,7 @@ std::string layout_text(const std::vector<LayoutRow>& list, const ModelTensors& 
   Table table({"side", ">rank", "elements", "buffer", "where in it"});
   for (std::size_t i = 0; i < list.size() && i < rows; ++i)
     table.add_row({std::string(list[i].side), fmt::to_string(to_int(list[i].rank)),
-                   element_text(tensors[list[i].tensor], list[i].box), list[i].buffer,
+                   element_text(tensors[list[i].tensor], list[i].box), buffer_text(list[i]),
                    place_text(list[i])});
   std::string out = table.text(width);
   if (list.size() > rows) out += fmt::format("and {} more (-v lists all)\n", list.size() - rows);
@@ -93,6 +98,7 @@ std::string layout_json(const std::vector<LayoutRow>& list, const ModelTensors& 
                                                       {"lo", values_json(row.box.lo)},
                                                       {"extents", values_json(row.place.extents)},
                                                       {"buffer", row.buffer},
+                                                      {"dtype", text(row.dtype)},
                                                       {"offset", row.place.offset},
                                                       {"strides", values_json(row.place.strides)}};
                                         })}});

@@ -29,6 +29,8 @@ struct LayoutRow {
   Box box;            // of the tensor, in global indices
   StridedView place;  // its elements in the buffer
   Shape buffer_shape;
+  DType dtype;    // of the buffer
+  bool converts;  // the tensor has another one
 };
 // Appends the parts of a side, by rank, then in the order of buffers.
 void add_rows(const Stored& side, std::string_view name, const WhereQuery& query,

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "sim/exports/direct_moves.h"
@@ -67,6 +68,17 @@ std::string count_text(const std::vector<Range>& ranges) {
 std::string head_of(const ExportInput& input) {
   return input.stored == nullptr ? check_head(input.plan) : "";
 }
+
+// Bytes are not converted.
+void refuse_conversion(const Stored& side) {
+  for (const StoredBuffer& buffer : side.buffers())
+    if (buffer.converts)
+      throw InputError(fmt::format(
+          "--emit descriptors: expected buffers as they travel, found {} of rank {}, which is "
+          "converted (--emit copies writes boxes)",
+          quoted(buffer.name, 200), to_int(buffer.rank)));
+}
+
 }  // namespace
 
 Exported export_copies(const ExportInput& input) {
@@ -88,6 +100,9 @@ Exported export_copies(const ExportInput& input) {
 }
 
 Exported export_descriptors(const ExportInput& input) {
+  if (input.stored != nullptr)
+    for (const Stored* side : {&input.stored->source(), &input.stored->destination()})
+      refuse_conversion(*side);
   BufferPlaces places(input);
   std::vector<Range> ranges;
   for_each_direct_move(input.plan, "descriptors", [&](Rank from, Rank to, const Move& move) {

@@ -87,7 +87,43 @@ class SideDrawer {
     } else {
       for (ModelTensorId id : group) buffer.blocks.push_back({{{id, 1}}, 0, prng_.between(1, 3)});
     }
+    if (prng_.one_in(3)) map_indices(group, buffer);
+    if (prng_.one_in(4))
+      for (int d = 0; d < shape.size(); ++d) buffer.pad.push_back(prng_.between(1, 3));
+    buffer.pad_alike = prng_.one_in(6);
+    if (prng_.one_in(4)) buffer.dtype = DType::F32;
     add_fused(*out_, buffer);
+  }
+
+  // Blocks, or rows of the last dim, all of them somewhere and some in several places.
+  void map_indices(const std::vector<ModelTensorId>& group, FusedBuffer& buffer) {
+    MappedIndices indices;
+    indices.axes = {0};
+    std::int64_t ranks = buffer.mesh->axis_size(0), length = std::ssize(buffer.blocks);
+    if (prng_.one_in(2)) {
+      indices.blocks = 1;
+    } else {
+      indices.dim = tensors()[group.front()].shape.size() - 1;
+      length = tensors()[group.front()].shape[indices.dim];
+    }
+    Placement& first = buffer.placements.placements.front();
+    first = Placement::replicate();
+    for (Placement& placement : buffer.placements.placements)
+      if (indices.blocks == 0 && placement.is_shard_like() && placement.dim == indices.dim)
+        placement = Placement::replicate();
+    indices.map.rule = prng_.pick<IndexMap::Rule>(
+        {IndexMap::Rule::RemainderFirst, IndexMap::Rule::RoundRobin, IndexMap::Rule::Lists});
+    if (indices.map.rule == IndexMap::Rule::Lists) {
+      indices.map.lists.resize(to_index(ranks));
+      std::vector<std::int64_t> all;
+      for (std::int64_t i = 0; i < length; ++i) all.push_back(i);
+      if (length > 0)
+        for (std::int64_t i = prng_.below(3); i > 0; --i) all.push_back(prng_.below(length));
+      prng_.shuffle(all);
+      for (std::int64_t index : all)
+        indices.map.lists[to_index(prng_.below(ranks))].push_back(index);
+    }
+    buffer.indices = indices;
   }
 
   bool units_fit(const std::vector<ModelTensorId>& group) const {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layouts as frameworks have them, by the number of the element at every place of every buffer; and
-// files of copies that are refused.
+// Files of copies: what is said of them, what they cost, and which are refused.
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "core/base/errors.h"
 #include "core/proof/proof.h"
@@ -14,111 +12,45 @@
 #include "sim/check/check_report.h"
 #include "sim/check/copies_plan.h"
 #include "sim/check/layout_report.h"
-#include "tests/support/drawn_models.h"
+#include "tests/sim/check/check_lines.h"
 #include "tests/support/part.h"
 
 using namespace reshard;
 using namespace reshard::sim;
-using reshard::test::element_numbers;
+using namespace reshard::test;
 
-namespace {
-
-using Numbers = std::vector<std::int64_t>;
-
-// Lines of JSON with quotes of the other kind.
-CheckedCopies read(const std::vector<std::string>& lines) {
-  std::string text = "{'reshard_check': 1}\n";
-  for (const std::string& line : lines) text += line + "\n";
-  std::replace(text.begin(), text.end(), '\'', '"');
-  std::istringstream in(text);
-  return check_copies(in, "t.copies");
-}
-
-Numbers numbers_of(const Stored& side, int rank, std::string_view name) {
-  auto id = side.find(Rank{rank}, name);
-  REQUIRE(id);
-  return element_numbers(side)[to_index(*id)];
-}
-
-// Rows of `width` elements that begin with these.
-Numbers rows(const Numbers& begins, int width) {
-  Numbers out;
-  for (std::int64_t begin : begins)
-    for (int i = 0; i < width; ++i) out.push_back(begin < 0 ? -1 : begin + i);
-  return out;
-}
-
-const std::vector<std::string> kHeads = {"{'tensor': 'q', 'shape': [8, 3], 'dtype': 'bf16'}",
-                                         "{'tensor': 'k', 'shape': [4, 3], 'dtype': 'bf16'}",
-                                         "{'tensor': 'v', 'shape': [4, 3], 'dtype': 'bf16'}"};
-
-std::vector<std::string> with(std::vector<std::string> lines, const std::string& line) {
-  lines.push_back(line);
-  return lines;
-}
-
-void check_refused(const std::vector<std::string>& lines, const std::string& what) {
-  CAPTURE(lines.back());
-  CHECK_THROWS_WITH(read(lines), Catch::Contains("t.copies:" + std::to_string(lines.size() + 1)) &&
-                                     Catch::Contains(what));
-}
-
-}  // namespace
-
-TEST_CASE("Megatron's fused rows go head by head and are cut by raw rows") {
-  CheckedCopies of = read(with(kHeads,
-                               "{'side': 'from', 'buffer': 'qkv', 'mesh': 'tp=2', 'fused': ['q:2 "
-                               "k:1 v:1 x2'], 'placements': 'S(0)'}"));
-  CHECK(numbers_of(*of.source, 0, "qkv") == rows({0, 3, 6, 9, 24, 27, 36, 39}, 3));
-  CHECK(numbers_of(*of.source, 1, "qkv") == rows({12, 15, 18, 21, 30, 33, 42, 45}, 3));
-  of = read(with(kHeads,
-                 "{'side': 'from', 'buffer': 'qkv', 'mesh': 'tp=4', 'fused': ['q:2 k:1 v:1 x2'], "
-                 "'placements': 'S(0)'}"));
-  CHECK(numbers_of(*of.source, 1, "qkv") == rows({24, 27, 36, 39}, 3));
-}
-
-TEST_CASE("Sections are cut one by one, and KV heads repeated") {
-  CheckedCopies of =
-      read(with(kHeads,
-                "{'side': 'to', 'buffer': 'qkv', 'mesh': 'tp=4', 'ranks': '4-7', 'fused': ['q', 'k "
-                "x2 repeat', 'v x2 repeat'], 'placements': 'S(0)'}"));
-  CHECK(numbers_of(*of.destination, 4, "qkv") == rows({0, 3, 24, 27, 36, 39}, 3));
-  CHECK(numbers_of(*of.destination, 5, "qkv") == rows({6, 9, 24, 27, 36, 39}, 3));
-  CHECK(numbers_of(*of.destination, 7, "qkv") == rows({18, 21, 30, 33, 42, 45}, 3));
-}
-
-TEST_CASE("TP cuts first, FSDP2 what it left, and a rank may have nothing") {
-  std::vector<std::string> five = {"{'tensor': 'w', 'shape': [5, 1], 'dtype': 'bf16'}"};
-  CheckedCopies of = read(with(
-      five, "{'side': 'from', 'tensor': 'w', 'mesh': 'dp=2,tp=2', 'placements': '_S(0,2)S(0)'}"));
-  CHECK(numbers_of(*of.source, 0, "w") == Numbers{0, 1});
-  CHECK(numbers_of(*of.source, 1, "w") == Numbers{3});
-  CHECK(numbers_of(*of.source, 2, "w") == Numbers{2});
-  CHECK(numbers_of(*of.source, 3, "w") == Numbers{4});
-  of = read(with(five, "{'side': 'from', 'tensor': 'w', 'mesh': '4', 'placements': 'S(0)'}"));
-  CHECK_FALSE(of.source->find(Rank{3}, "w"));
-}
-
-TEST_CASE("Interleaved, swapped, transposed, padded and flat buffers") {
-  std::vector<std::string> lines = {"{'tensor': 'gate', 'shape': [3, 2], 'dtype': 'bf16'}",
-                                    "{'tensor': 'up', 'shape': [3, 2], 'dtype': 'bf16'}"};
-  CheckedCopies of =
-      read(with(lines, "{'side': 'to', 'buffer': 'b', 'mesh': '1', 'fused': ['gate:1 up:1 x1']}"));
-  CHECK(numbers_of(*of.destination, 0, "b") == Numbers{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
-  CHECK(of.destination->buffers()[StoredBufferId{0}].parts.size() == 2);
-  of = read(with(lines, "{'side': 'to', 'buffer': 'b', 'mesh': '1', 'fused': ['up', 'gate']}"));
-  CHECK(numbers_of(*of.destination, 0, "b") == Numbers{6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5});
-  of = read(with(lines, "{'side': 'to', 'tensor': 'up', 'mesh': '1', 'order': [1, 0]}"));
-  CHECK(numbers_of(*of.destination, 0, "up") == Numbers{6, 8, 10, 7, 9, 11});
-  of = read(with(
-      lines,
-      "{'side': 'to', 'buffer': 'b', 'mesh': '2', 'fused': ['up pad4'], 'placements': 'S(0)'}"));
-  CHECK(numbers_of(*of.destination, 1, "b") == Numbers{10, 11, -1, -1});
-  of = read(with(
-      lines,
-      "{'side': 'to', 'buffer': 'b', 'mesh': '2', 'flat': ['gate', 'up'], 'align': 4, 'pad': 4}"));
-  CHECK(numbers_of(*of.destination, 0, "b") == Numbers{0, 1, 2, 3, 4, 5, -1, -1});
-  CHECK(numbers_of(*of.destination, 1, "b") == Numbers{6, 7, 8, 9, 10, 11, -1, -1});
+TEST_CASE("What is converted is copied by elements, not by bytes") {
+  std::vector<std::string> lines = {
+      "{'tensor': 'w', 'shape': [4, 2], 'dtype': 'bf16'}",
+      "{'side': 'from', 'tensor': 'w', 'mesh': '1', 'dtype': 'f32', 'convert': true}",
+      "{'side': 'to', 'tensor': 'w', 'mesh': '1', 'ranks': '1'}"};
+  auto buffers = [](const char* end) {
+    return fmt::format(
+        "{{'from': {{'rank': 0, 'buffer': 'w'}}, 'to': {{'rank': 1, 'buffer': 'w'}}{}}}", end);
+  };
+  CheckReport report = report_of(read(with(lines, buffers(""))));
+  CHECK(report.findings.empty());
+  CHECK(report.copies.bytes == 16);
+  report = report_of(read(with(lines, buffers(", 'bytes': 16"))));
+  REQUIRE(report.findings.size() == 1);
+  CHECK(report.findings[0].kind == CopyFaultKind::WrongDtype);
+  CHECK(report.findings[0].elements == 8);
+  CHECK(report.findings[0].mistake == "w is copied in bytes, though a rank has to convert it");
+  CHECK_THAT(check_text(report, 10, 100), Catch::Contains("which is f32"));
+  std::vector<std::string> no_dtype = {
+      lines[0], "{'side': 'from', 'tensor': 'w', 'mesh': '1', 'dtype': 'f32'}"};
+  check_refused(no_dtype, "\"convert\": true next to it");
+  check_refused(
+      {lines[0], "{'side': 'from', 'tensor': 'w', 'mesh': '1', 'dtype': 'bf16', 'convert': true}"},
+      "one dtype other than bf16");
+  check_refused(with(lines,
+                     "{'from': {'rank': 0, 'tensor': 'w'}, 'to': {'rank': 1, 'buffer': 'w'}, "
+                     "'bytes': 16}"),
+                "expected buffers at both ends");
+  check_refused(with(lines,
+                     "{'from': {'rank': 0, 'buffer': 'w', 'box': '0:4,:'}, 'to': {'rank': 1, "
+                     "'buffer': 'w'}, 'count': 7}"),
+                "count: expected 8, as an end has, found 7");
 }
 
 TEST_CASE("A tied name must be written where it lies") {
@@ -228,6 +160,8 @@ TEST_CASE("What a file of copies cannot say is refused with its line") {
   check_refused(parts("{'tensor': 'q', 'box': '0:2,:', 'offset': 0, 'strides': [2, 1]}"),
                 "keep elements apart");
   check_refused(parts("{'tensor': 'q', 'box': '7:9,:'}"), "the end of a box");
+  check_refused(parts("{'tensor': 'q', 'box': '8,:'}"), "an index within the shape");
+  check_refused(parts("{'tensor': 'q', 'box': '9:,:'}"), "the first index of a box");
   std::vector<std::string> model =
       with(with(kHeads, "{'side': 'both', 'tensor': 'q', 'mesh': '1'}"), "");
   model.pop_back();

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Layouts as frameworks have them, by the number of the element at every place of every buffer.
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "tests/sim/check/check_lines.h"
+
+using namespace reshard;
+using namespace reshard::sim;
+using namespace reshard::test;
+
+TEST_CASE("Megatron's fused rows go head by head and are cut by raw rows") {
+  CheckedCopies of = read(with(kHeads,
+                               "{'side': 'from', 'buffer': 'qkv', 'mesh': 'tp=2', 'fused': ['q:2 "
+                               "k:1 v:1 x2'], 'placements': 'S(0)'}"));
+  CHECK(numbers_of(*of.source, 0, "qkv") == rows({0, 3, 6, 9, 24, 27, 36, 39}, 3));
+  CHECK(numbers_of(*of.source, 1, "qkv") == rows({12, 15, 18, 21, 30, 33, 42, 45}, 3));
+  of = read(with(kHeads,
+                 "{'side': 'from', 'buffer': 'qkv', 'mesh': 'tp=4', 'fused': ['q:2 k:1 v:1 x2'], "
+                 "'placements': 'S(0)'}"));
+  CHECK(numbers_of(*of.source, 1, "qkv") == rows({24, 27, 36, 39}, 3));
+}
+
+TEST_CASE("Sections are cut one by one, and KV heads repeated") {
+  CheckedCopies of =
+      read(with(kHeads,
+                "{'side': 'to', 'buffer': 'qkv', 'mesh': 'tp=4', 'ranks': '4-7', 'fused': ['q', 'k "
+                "x2 repeat', 'v x2 repeat'], 'placements': 'S(0)'}"));
+  CHECK(numbers_of(*of.destination, 4, "qkv") == rows({0, 3, 24, 27, 36, 39}, 3));
+  CHECK(numbers_of(*of.destination, 5, "qkv") == rows({6, 9, 24, 27, 36, 39}, 3));
+  CHECK(numbers_of(*of.destination, 7, "qkv") == rows({18, 21, 30, 33, 42, 45}, 3));
+}
+
+TEST_CASE("TP cuts first, FSDP2 what it left, and a rank may have nothing") {
+  std::vector<std::string> five = {"{'tensor': 'w', 'shape': [5, 1], 'dtype': 'bf16'}"};
+  CheckedCopies of = read(with(
+      five, "{'side': 'from', 'tensor': 'w', 'mesh': 'dp=2,tp=2', 'placements': '_S(0,2)S(0)'}"));
+  CHECK(numbers_of(*of.source, 0, "w") == Numbers{0, 1});
+  CHECK(numbers_of(*of.source, 1, "w") == Numbers{3});
+  CHECK(numbers_of(*of.source, 2, "w") == Numbers{2});
+  CHECK(numbers_of(*of.source, 3, "w") == Numbers{4});
+  of = read(with(five, "{'side': 'from', 'tensor': 'w', 'mesh': '4', 'placements': 'S(0)'}"));
+  CHECK_FALSE(of.source->find(Rank{3}, "w"));
+}
+
+TEST_CASE("Interleaved, swapped, transposed, padded and flat buffers") {
+  std::vector<std::string> lines = {"{'tensor': 'gate', 'shape': [3, 2], 'dtype': 'bf16'}",
+                                    "{'tensor': 'up', 'shape': [3, 2], 'dtype': 'bf16'}"};
+  CheckedCopies of =
+      read(with(lines, "{'side': 'to', 'buffer': 'b', 'mesh': '1', 'fused': ['gate:1 up:1 x1']}"));
+  CHECK(numbers_of(*of.destination, 0, "b") == Numbers{0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11});
+  CHECK(of.destination->buffers()[StoredBufferId{0}].parts.size() == 2);
+  of = read(with(lines, "{'side': 'to', 'buffer': 'b', 'mesh': '1', 'fused': ['up', 'gate']}"));
+  CHECK(numbers_of(*of.destination, 0, "b") == Numbers{6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 4, 5});
+  of = read(with(lines, "{'side': 'to', 'tensor': 'up', 'mesh': '1', 'order': [1, 0]}"));
+  CHECK(numbers_of(*of.destination, 0, "up") == Numbers{6, 8, 10, 7, 9, 11});
+  of = read(with(
+      lines,
+      "{'side': 'to', 'buffer': 'b', 'mesh': '2', 'fused': ['up pad4'], 'placements': 'S(0)'}"));
+  CHECK(numbers_of(*of.destination, 1, "b") == Numbers{10, 11, -1, -1});
+  of = read(with(
+      lines,
+      "{'side': 'to', 'buffer': 'b', 'mesh': '2', 'flat': ['gate', 'up'], 'align': 4, 'pad': 4}"));
+  CHECK(numbers_of(*of.destination, 0, "b") == Numbers{0, 1, 2, 3, 4, 5, -1, -1});
+  CHECK(numbers_of(*of.destination, 1, "b") == Numbers{6, 7, 8, 9, 10, 11, -1, -1});
+}
+
+TEST_CASE("Experts are dealt by rules, sizes and maps from slots, as rows or as blocks") {
+  std::vector<std::string> lines = {"{'tensor': 'g', 'shape': [5, 2, 1], 'dtype': 'bf16'}",
+                                    "{'tensor': 'u', 'shape': [5, 2, 1], 'dtype': 'bf16'}"};
+  auto w13 = [&](int rank, const std::string& map) {
+    CheckedCopies of = read(
+        with(lines,
+             "{'side': 'to', 'buffer': 'w13', 'mesh': 'ep=2,tp=2', 'fused': ['g', 'u'], 'dim': 1, "
+             "'placements': 'RS(1)', 'map': {'axis': 'ep', " +
+                 map + "}}"));
+    return numbers_of(*of.destination, rank, "w13");
+  };
+  // g has elements 0 to 9, two of each expert, u 10 to 19.
+  CHECK(w13(0, "'rule': 'remainder first'") == Numbers{0, 10, 2, 12, 4, 14});
+  CHECK(w13(3, "'rule': 'remainder first'") == Numbers{7, 17, 9, 19});
+  CHECK(w13(1, "'rule': 'remainder last'") == Numbers{1, 11, 3, 13});
+  CHECK(w13(2, "'rule': 'round robin'") == Numbers{2, 12, 6, 16});
+  CHECK(w13(2, "'sizes': [4, 1]") == Numbers{8, 18});
+  CHECK(w13(0, "'indices': [3, 0, 4, 1, 2, 3]") == Numbers{6, 16, 0, 10, 8, 18});
+  CHECK(w13(2, "'indices': [[3, 0, 4, 1, 2], [3]]") == Numbers{6, 16});
+  lines = {"{'tensor': 'a', 'shape': [2, 1], 'dtype': 'bf16'}",
+           "{'tensor': 'b', 'shape': [2, 1], 'dtype': 'bf16'}",
+           "{'tensor': 'c', 'shape': [4, 1], 'dtype': 'bf16'}"};
+  CheckedCopies of = read(with(lines,
+                               "{'side': 'to', 'buffer': 'e', 'mesh': '2', 'fused': ['a', 'b'], "
+                               "'map': {'blocks': 1, 'indices': [1, 0]}, 'pad': [3, 1]}"));
+  CHECK(numbers_of(*of.destination, 0, "e") == Numbers{2, 3, -1});
+  CHECK(numbers_of(*of.destination, 1, "e") == Numbers{0, 1, -1});
+  of = read(with(lines,
+                 "{'side': 'to', 'tensor': 'c', 'mesh': '3', 'placements': 'S(0)', 'pad': "
+                 "'alike', 'dtype': 'f32', 'convert': true}"));
+  CHECK(numbers_of(*of.destination, 2, "c") == Numbers{-1, -1});
+  auto refused = [&](const std::string& map, const std::string& what) {
+    check_refused(
+        with(lines, "{'side': 'to', 'tensor': 'c', 'mesh': 'ep=2,tp=2', 'map': {" + map + "}}"),
+        what);
+  };
+  refused("'axis': 'dp', 'rule': 'even'", "an axis of the mesh");
+  refused("'axis': 2, 'rule': 'even'", "an axis of the mesh");
+  refused("'axis': ['ep', 0], 'rule': 'even'", "each axis once");
+  refused("'rule': 'odd'", "found 'odd'");
+  refused("'sizes': [4], 'rule': 'even'", "expected one of \"rule\", \"sizes\"");
+  refused("'sizes': [1, 1, 1, 2]", "add up to 4");
+  refused("'indices': [0, 1]", "share evenly");
+  refused("'indices': [0, 1, 2, -3]", "found -3");
+  refused("'indices': [0, 1, 2, 4]", "below 4, found 4");
+  refused("'rule': 'even', 'rows': 3", "3 times the rows, found 4");
+  refused("'rule': 'even', 'dim': 2", "a dim of c[4,1], found 2");
+  refused("'rule': 'even', 'blocks': 2", "a multiple of 2 blocks, found 1");
+  refused("'rule': 'even', 'experts': 2", "experts");
+  check_refused(with(lines,
+                     "{'side': 'to', 'tensor': 'c', 'mesh': '2', 'placements': 'S(0)', 'map': "
+                     "{'rule': 'even'}}"),
+                "leave its axes and its dim whole");
+}
+
+TEST_CASE("Scales go with their blocks, and a cut through a block is refused") {
+  std::vector<std::string> lines = {
+      "{'tensor': 'g', 'shape': [6, 5], 'dtype': 'f8e4m3'}",
+      "{'tensor': 'u', 'shape': [6, 5], 'dtype': 'f8e4m3'}",
+      "{'tensor': 'gs', 'scales': 'g', 'block': [2, 4], 'dtype': 'f32'}",
+      "{'tensor': 'us', 'scales': 'u', 'block': [2, 4], 'dtype': 'f32'}"};
+  auto cut = [&](int ranks, const char* shared) {
+    std::vector<std::string> out = with(
+        lines, fmt::format("{{'side': 'to', 'buffer': 'gu', 'mesh': '{}', 'fused': ['g', 'u'], "
+                           "'placements': 'S(0)'}}",
+                           ranks));
+    return with(out, fmt::format("{{'side': 'to', 'buffer': 's', 'scales_of': 'gu'{}}}", shared));
+  };
+  // gs is elements 60 to 65, us 66 to 71.
+  CheckedCopies of = read(cut(3, ""));
+  CHECK(numbers_of(*of.destination, 1, "s") == Numbers{62, 63, 68, 69});
+  of = read(cut(2, ", 'shared': true"));
+  CHECK(numbers_of(*of.destination, 0, "s") == Numbers{60, 61, 62, 63, 66, 67, 68, 69});
+  CHECK(numbers_of(*of.destination, 1, "s") == Numbers{62, 63, 64, 65, 68, 69, 70, 71});
+  check_refused(cut(2, ""), "g[0:3,:], which ends within block 1 of dim 0 (2 to 4)");
+  check_refused(with(lines, "{'side': 'to', 'buffer': 's', 'scales_of': 'gu'}"),
+                "a buffer of earlier lines, found 'gu'");
+  check_refused({lines[0], "{'tensor': 'gs', 'scales': 'g', 'block': [2], 'dtype': 'f32'}"},
+                "each dim of g[6,5]");
+  check_refused({lines[0], "{'side': 'to', 'tensor': 'g', 'mesh': '1'}",
+                 "{'side': 'to', 'buffer': 's', 'scales_of': 'g'}"},
+                "tensors that have scales, found 'g'");
+  // Laid out by hand, a rank lacks some.
+  std::vector<std::string> by_hand = lines;
+  by_hand.push_back("{'side': 'to', 'tensor': 'g', 'mesh': '2', 'placements': 'S(0)'}");
+  by_hand.push_back("{'side': 'to', 'tensor': 'gs', 'mesh': '2', 'placements': 'S(0)'}");
+  CHECK_THROWS_WITH(read(by_hand), Catch::Contains("rank 1 with g[3:6,:], but without gs[1,:]"));
+}

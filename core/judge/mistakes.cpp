@@ -8,32 +8,14 @@
 
 #include <fmt/format.h>
 
+#include "core/judge/locations.h"
+#include "core/judge/rank_grids.h"
+
 namespace reshard {
 namespace {
 
 // Nobody reads more findings; more lookups take seconds.
 constexpr std::size_t kMostNamed = 1000, kMostLookups = std::size_t{1} << 22;
-
-// The element of a buffer at which a rank has an element of a tensor.
-struct Location {
-  StoredBufferId buffer;
-  std::int64_t offset;
-};
-
-std::optional<Location> location_of(const Stored& side, Rank rank, ModelTensorId tensor,
-                                    const DimVector& index) {
-  for (Stored::PartId id : side.parts_of(rank, tensor)) {
-    const StoredPart& part = side[id];
-    Location out{id.buffer, part.offset};
-    bool inside = true;
-    for (int d = 0; d < index.size(); ++d) {
-      inside = inside && part.box.lo[d] <= index[d] && index[d] < part.box.hi[d];
-      out.offset += (index[d] - part.box.lo[d]) * part.strides[d];
-    }
-    if (inside) return out;
-  }
-  return std::nullopt;
-}
 
 // A buffer read as if its tensors lay one after another: its parts joined by tensor, in the
 // order in which they begin.
@@ -99,15 +81,16 @@ class Mistakes {
       : findings_(findings),
         source_(source),
         destination_(destination),
-        ranks_(destination.ranks()) {}
+        ranks_(destination.ranks()),
+        grids_(all_faults(findings), source, destination) {}
 
   void name() {
     for (std::size_t i = 0; i < findings_.size() && i < kMostNamed; ++i) {
       Finding& finding = findings_[i];
       for (auto look :
-           {&Mistakes::unconverted, &Mistakes::read_as_blocks, &Mistakes::written_as_blocks,
-            &Mistakes::exchanged, &Mistakes::of_other_ranks, &Mistakes::cut_not_repeated,
-            &Mistakes::tied, &Mistakes::shifted})
+           {&Mistakes::unconverted, &Mistakes::grid, &Mistakes::read_as_blocks,
+            &Mistakes::written_as_blocks, &Mistakes::of_other_ranks, &Mistakes::exchanged,
+            &Mistakes::cut_not_repeated, &Mistakes::tied, &Mistakes::shifted})
         if (finding.mistake.empty()) finding.mistake = (this->*look)(finding);
     }
   }
@@ -119,6 +102,15 @@ class Mistakes {
                                                 finding.kind == CopyFaultKind::WrongTensor ||
                                                 finding.kind == CopyFaultKind::WrongDtype);
   }
+
+  static std::vector<const CopyFault*> all_faults(const std::vector<Finding>& findings) {
+    std::vector<const CopyFault*> out;
+    for (const Finding& finding : findings)
+      for (const CopyFault& fault : finding.faults) out.push_back(&fault);
+    return out;
+  }
+
+  std::string grid(const Finding& finding) { return grids_.exchanged(finding.faults); }
 
   // The right elements, but as bytes of another dtype.
   std::string unconverted(const Finding& finding) {
@@ -174,9 +166,9 @@ class Mistakes {
 
   // Every rank gets what another one needs at the same place of its buffer.
   std::string of_other_ranks(const Finding& finding) {
-    if (finding.kind != CopyFaultKind::WrongIndex ||
-        finding.faults.size() * ranks_.size() > kMostLookups)
-      return {};
+    bool is_wrong =
+        finding.kind == CopyFaultKind::WrongIndex || finding.kind == CopyFaultKind::WrongTensor;
+    if (!is_wrong || finding.faults.size() * ranks_.size() > kMostLookups) return {};
     std::map<Rank, Rank> taken;
     for (const CopyFault& fault : finding.faults) {
       auto is = location_of(destination_, fault.to, fault.tensor, fault.box.lo);
@@ -197,7 +189,7 @@ class Mistakes {
   std::optional<Rank> other_rank(const CopyFault& fault, const Location& is) const {
     const std::string& name = destination_.buffers()[is.buffer].name;
     for (Rank rank : ranks_) {
-      auto there = location_of(destination_, rank, fault.tensor, fault.got_lo);
+      auto there = location_of(destination_, rank, fault.got, fault.got_lo);
       if (rank != fault.to && there && there->offset == is.offset &&
           destination_.buffers()[there->buffer].name == name)
         return rank;
@@ -267,6 +259,7 @@ class Mistakes {
   std::vector<Finding>& findings_;
   const Stored &source_, &destination_;
   std::vector<Rank> ranks_;  // of the destination
+  RankGrids grids_;
   std::map<StoredBufferId, AsBlocks> of_source_, of_destination_;
 };
 

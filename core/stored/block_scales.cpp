@@ -46,6 +46,7 @@ class Scaling {
 
   StoredBuffer made() {
     StoredBuffer out{of_.rank, wanted_.name, {}, DType::F32, {}};
+    out.mesh = of_.mesh;
     std::vector<Box> places;
     for (const StoredPart& part : of_.parts) {
       const ModelTensor& scales = scales_of_part(part);

@@ -27,6 +27,7 @@ void add_flat(Stored& to, const FlatBuffer& buffer) {
   for (std::int32_t position = 0; position < buffer.mesh->size(); ++position) {
     StoredBuffer out{buffer.mesh->rank_at(position), buffer.name, {share}, dtype, {}};
     out.converts = buffer.dtype.has_value();
+    out.mesh = buffer.mesh;
     StridedView own{position * share, {share}, {1}};
     for (std::size_t i = 0; i < begins.size(); ++i) {
       const Shape& shape = tensors[buffer.tensors[i]].shape;

@@ -234,6 +234,7 @@ class Fusing {
                      buffer_.dtype.value_or(first_tensor().dtype),
                      {}};
     out.converts = buffer_.dtype.has_value();
+    out.mesh = buffer_.mesh;
     std::vector<Piece> pieces = pieces_of(position);
     Shape shape = hull(largest_, extents_of(pieces));
     if (element_count(shape) == 0) return;

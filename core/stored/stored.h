@@ -17,6 +17,7 @@
 #include "core/base/dtype.h"
 #include "core/base/ids.h"
 #include "core/layout/box.h"
+#include "core/layout/mesh.h"
 #include "core/stored/view.h"
 
 namespace reshard {
@@ -77,6 +78,7 @@ struct StoredBuffer {
   std::vector<StoredPart> parts = {};  // ascending by offset
   // Whether its rank converts: elements from this dtype before they travel, or to it afterwards.
   bool converts = false;
+  MeshRef mesh = nullptr;  // of the ranks that have it, if it was made for those of one
   std::vector<std::int64_t> reach = {};  // by part, the greatest end of those up to it
 };
 

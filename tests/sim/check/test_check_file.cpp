@@ -130,6 +130,59 @@ TEST_CASE("Known mistakes are named") {
   CHECK(mistakes(exchanged) == std::vector<std::string>{"shifted by 1 along dim 0"});
 }
 
+TEST_CASE("Two axes of a grid of ranks that are exchanged are named") {
+  // Experts e0 to e3 of two rows, two on each ep rank, cut by etp: ranks 1 to 4.
+  std::vector<std::string> base;
+  std::string all;
+  for (int e = 0; e < 4; ++e) {
+    base.push_back(fmt::format("{{'tensor': 'e{}', 'shape': [2, 1], 'dtype': 'bf16'}}", e));
+    base.push_back(fmt::format("{{'side': 'from', 'tensor': 'e{}', 'mesh': '1'}}", e));
+    all += fmt::format("{}'e{}'", e == 0 ? "" : ", ", e);
+  }
+  auto grid = [&](const char* side, const char* ranks) {
+    return fmt::format(
+        "{{'side': '{}', 'buffer': 'w13', 'mesh': 'ep=2,etp=2', 'ranks': '{}', 'fused': [{}], "
+        "'placements': 'RS(0)', 'map': {{'axis': 'ep', 'blocks': 2, 'rule': 'even'}}}}",
+        side, ranks, all);
+  };
+  auto copy = [](int expert, int row, int rank) {
+    return fmt::format(
+        "{{'from': {{'rank': 0, 'tensor': 'e{}', 'box': '{},:'}}, 'to': {{'rank': "
+        "{}, 'buffer': 'w13', 'box': '{},:'}}}}",
+        expert, row, rank, expert % 2);
+  };
+  std::vector<std::string> lines = with(base, grid("to", "1-4")), right = lines;
+  for (int expert = 0; expert < 4; ++expert)
+    for (int row = 0; row < 2; ++row) {
+      right.push_back(copy(expert, row, 1 + expert / 2 * 2 + row));
+      lines.push_back(copy(expert, row, 1 + expert / 2 + row * 2));
+    }
+  CHECK(report_of(read(right)).findings.empty());
+  const char* kNamed = "the axes ep and etp of the ranks of the destination are exchanged";
+  CheckReport report = report_of(read(lines));
+  CHECK(report.findings.size() == 4);
+  for (const Finding& finding : report.findings) CHECK(finding.mistake == kNamed);
+  // One rank of the two that would be exchanged is something else.
+  right[right.size() - 2] = copy(3, 1, 3);
+  for (const Finding& finding : report_of(read(right)).findings) CHECK(finding.mistake != kNamed);
+  // Read by name from the wrong rank, which does not hold it.
+  lines = base;
+  std::erase_if(lines, [](const std::string& line) { return line.starts_with("{'side'"); });
+  lines.push_back(grid("from", "1-4"));
+  lines.push_back("{'side': 'to', 'tensor': 'e0', 'mesh': '1'}");
+  lines.push_back("{'side': 'to', 'tensor': 'e2', 'mesh': '1'}");
+  for (int expert : {0, 2})
+    for (int row = 0; row < 2; ++row)
+      lines.push_back(fmt::format(
+          "{{'from': {{'rank': {0}, 'tensor': 'e{1}', 'box': '{2},:'}}, 'to': {{'rank': 0, "
+          "'tensor': 'e{1}', 'box': '{2},:'}}}}",
+          1 + expert / 2 + row * 2, expert, row));
+  report = report_of(read(lines));
+  CHECK(report.findings.size() == 2);
+  for (const Finding& finding : report.findings)
+    CHECK(finding.mistake == "the axes ep and etp of the ranks of the source are exchanged");
+}
+
 TEST_CASE("What a file of copies cannot say is refused with its line") {
   check_refused({"{'tensor': 'w', 'shape': [4, 2]}"}, "dtype");
   check_refused({"{'tensor': 'w', 'alias_of': 'x'}"}, "expected a tensor of an earlier line");

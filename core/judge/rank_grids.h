@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether ranks were taken for others because two axes of their mesh were exchanged, such as the
+// axes of experts and of their tensor parallelism.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/judge/judge.h"
+
+namespace reshard {
+
+class RankGrids {
+ public:
+  // All faults; both sides must outlive this.
+  RankGrids(const std::vector<const CopyFault*>& faults, const Stored& source,
+            const Stored& destination);
+
+  // "axes ep and etp of the ranks of the destination are exchanged", if that explains these faults,
+  // and all of the ranks that it would give others are among all faults; else empty.
+  std::string exchanged(const std::vector<CopyFault>& faults) const;
+
+ private:
+  // The rank that is named, and all that should have been.
+  struct Taken {
+    Rank rank;
+    std::vector<Rank> right;
+  };
+  // Of a mesh whose axes are exchanged, by position the rank that is meant there.
+  struct Exchange {
+    const Stored* side;
+    MeshRef mesh;
+    int a, b;
+    bool explains(const Taken& taken) const;
+  };
+
+  const Stored& side_of(bool is_source) const { return is_source ? source_ : destination_; }
+  std::vector<Taken> taken_in(const CopyFault& fault, bool is_source) const;
+  std::vector<Rank> ranks_with(const Stored& side, ModelTensorId tensor, const DimVector& index,
+                               const std::string* buffer, std::int64_t offset) const;
+  void look_for(const std::vector<const CopyFault*>& faults, bool is_source);
+
+  const Stored &source_, &destination_;
+  std::vector<Rank> source_ranks_, destination_ranks_;
+  std::vector<Exchange> found_;
+};
+
+}  // namespace reshard

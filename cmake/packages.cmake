@@ -6,11 +6,13 @@ find_package(nlohmann_json REQUIRED)  # JSON in and out; kept out of our headers
 find_package(CLI11 REQUIRED)          # the command line
 find_package(Eigen3 REQUIRED)         # half and bfloat16, vectorised element arithmetic
 find_package(pugixml REQUIRED)        # NCCL's topology files, pages; small, expands no entities
+find_package(ZLIB REQUIRED)           # text compressed by gzip
 find_package(Threads REQUIRED)
 find_path(XXHASH_INCLUDE xxhash.h REQUIRED)  # XXH3-128 digests
 set(xxhash xxhash)
 set(fmt fmt::fmt)
 set(RESHARD_PUGIXML pugixml::pugixml)
+set(RESHARD_ZLIB ZLIB::ZLIB)
 # A wheel is installed where none of these may be: libreshard.so then has them inside, from their
 # archives or headers, and the C++ runtime too.
 option(RESHARD_STANDALONE "Build libreshard.so to need the C library alone" OFF)
@@ -18,6 +20,8 @@ if(RESHARD_STANDALONE)
   set(xxhash libxxhash.a)
   set(fmt fmt::fmt-header-only)  # Debian has no archive of it
   set(RESHARD_PUGIXML pugixml::static)
+  find_library(RESHARD_ZLIB_ARCHIVE libz.a REQUIRED)
+  set(RESHARD_ZLIB ${RESHARD_ZLIB_ARCHIVE})
   set(RESHARD_RUNTIME_OPTIONS -static-libstdc++ -static-libgcc)
 endif()
 find_library(XXHASH_LIBRARY ${xxhash} REQUIRED)

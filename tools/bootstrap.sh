@@ -12,7 +12,7 @@ set -euo pipefail
 
 list=
 packages=(g++ cmake ninja-build python3 catch2 libcli11-dev libeigen3-dev nlohmann-json3-dev
-  libfmt-dev libxxhash-dev libpugixml-dev libbenchmark-dev pkg-config dpkg-dev file
+  libfmt-dev libxxhash-dev libpugixml-dev zlib1g-dev libbenchmark-dev pkg-config dpkg-dev file
   libthrust-dev libopenmpi-dev openmpi-bin libsimgrid-dev)
 case "${1:-}" in
   "") ;;

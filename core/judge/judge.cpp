@@ -54,8 +54,9 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
   bool inside = true;
   for (const auto& [side, end] : {std::pair(&source_, &from), std::pair(&destination_, &to)})
     if (!end->is_box && !is_in_buffer(*side, *end)) {
-      CopyFault fault{CopyFaultKind::OutOfBuffer, to.rank, {}, {}, {}, to.count()};
-      fault.buffer = end == &to ? to.buffer : StoredBufferId{-1};
+      CopyFault fault{
+          CopyFaultKind::OutOfBuffer, to.rank, end == &to ? to.buffer : StoredBufferId{-1},
+          ModelTensorId{-1},          {},      to.count()};
       fault.from = end == &to ? Rank{-1} : from.rank;
       fault.lines = {line};
       add(std::move(fault));
@@ -68,7 +69,8 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
     std::vector<Box> left{to.box};
     for (const NamedBox& named : wanted_) subtract(named.box, left);
     for (const Box& box : left) {
-      CopyFault fault{CopyFaultKind::NotHeld, to.rank, {}, to.tensor, box, box.volume()};
+      CopyFault fault{
+          CopyFaultKind::NotHeld, to.rank, StoredBufferId{-1}, to.tensor, box, box.volume()};
       fault.lines = {line};
       add(std::move(fault));
     }

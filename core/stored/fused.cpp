@@ -34,7 +34,7 @@ class Fusing {
     if (buffer_.blocks.empty()) throw InputError("expected at least one block, found none");
     for (const FusedBlock& block : buffer_.blocks) {
       rows_.push_back(rows_of(block));
-      Shape shape = first_tensor().shape;
+      Shape shape = shape_of(first_tensor());
       shape[buffer_.dim] = rows_.back().count;
       layouts_.emplace_back(shape, first_tensor().dtype, buffer_.mesh,
                             buffer_.placements.placements, buffer_.placements.order);
@@ -42,9 +42,9 @@ class Fusing {
         throw InputError("expected placements without Partial, found one");
     }
     if (buffer_.indices) check_indices();
-    if (buffer_.pad.size() != 0 && buffer_.pad.size() != first_tensor().shape.size())
+    if (buffer_.pad.size() != 0 && buffer_.pad.size() != shape_of(first_tensor()).size())
       throw InputError(fmt::format("pad: expected one for each of {} dims, found {}",
-                                   first_tensor().shape.size(), buffer_.pad.size()));
+                                   shape_of(first_tensor()).size(), buffer_.pad.size()));
     if (buffer_.pad_alike)
       for (std::int32_t position = 0; position < buffer_.mesh->size(); ++position)
         largest_ = hull(largest_, extents_of(pieces_of(position)));
@@ -52,6 +52,10 @@ class Fusing {
   }
 
  private:
+  // A scalar has one row.
+  static Shape shape_of(const ModelTensor& tensor) {
+    return tensor.shape.size() == 0 ? Shape{1} : tensor.shape;
+  }
   const ModelTensor& tensor(ModelTensorId id) const { return to_.tensors()[id]; }
   const ModelTensor& first_tensor() const {
     return tensor(buffer_.blocks.front().sections.front().tensor);
@@ -59,7 +63,7 @@ class Fusing {
 
   // The length of the tensor along the fused dim; its other dims are those of the first tensor.
   std::int64_t length_of(ModelTensorId id) const {
-    Shape shape = tensor(id).shape, first = first_tensor().shape;
+    Shape shape = shape_of(tensor(id)), first = shape_of(first_tensor());
     if (buffer_.dim >= shape.size())
       throw InputError(fmt::format("dim: expected a dim of {}[{}], found {}", tensor(id).name,
                                    text(shape), buffer_.dim));
@@ -137,7 +141,7 @@ class Fusing {
       if (count % to_index(indices.blocks) != 0)
         throw InputError(
             fmt::format("map: expected a multiple of {} blocks, found {}", indices.blocks, count));
-    } else if (indices.dim >= first_tensor().shape.size()) {
+    } else if (indices.dim >= shape_of(first_tensor()).size()) {
       throw InputError(fmt::format("map: expected a dim of {}[{}], found {}", first_tensor().name,
                                    text(first_tensor().shape), indices.dim));
     }
@@ -211,7 +215,7 @@ class Fusing {
 
   // One after another along the fused dim.
   Shape extents_of(const std::vector<Piece>& pieces) const {
-    Shape out(first_tensor().shape.size(), 0);
+    Shape out(shape_of(first_tensor()).size(), 0);
     std::int64_t joined = 0;
     for (const Piece& piece : pieces) {
       joined += piece.extents[buffer_.dim];
@@ -289,6 +293,10 @@ class Fusing {
       part.box.hi[dim] = part.box.lo[dim] + hi - lo;
       for (int d = 0; d < box.dims(); ++d) part.offset += strides[d] * local[d];
       part.offset += strides[dim] * (lo - box.lo[dim]);
+      if (tensor(part.tensor).shape.size() == 0) {
+        out.push_back({part.tensor, Box{}, part.offset, {}});
+        continue;
+      }
       auto [at, is_new] = last.try_emplace(part.tensor, out.size());
       if (!is_new && joins(out[at->second], part)) continue;
       at->second = out.size();

@@ -265,6 +265,15 @@ std::string check_text(const CheckReport& report, std::size_t rows, std::size_t 
   return out;
 }
 
+std::string finding_text(const CheckReport& report, const Finding& finding) {
+  Wording wording(report);
+  std::string out = fmt::format("{}: {}", text(finding.kind), wording.example(finding));
+  if (std::string lines = wording.lines(finding); !lines.empty()) out += "; " + lines;
+  if (!finding.mistake.empty()) out += fmt::format("; looks like: {}", finding.mistake);
+  if (finding.faults.size() > 1) out += fmt::format("; {} places", finding.faults.size());
+  return out;
+}
+
 std::string check_json(const CheckReport& report) {
   const CheckedCopies& copies = report.copies;
   Wording wording(report);

@@ -31,6 +31,9 @@ struct CheckReport {
 };
 
 CheckReport report_of(CheckedCopies copies);
+// "rank 2: k_proj[0:4,:] in 'qkv' gets q_proj[4:8,:] of rank 0; line 8; looks like: ...", of one of
+// its places.
+std::string finding_text(const CheckReport& report, const Finding& finding);
 // "3 findings, 24 elements"; "proved".
 std::string verdict(const CheckReport& report);
 // At most `rows` findings.

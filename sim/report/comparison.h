@@ -79,11 +79,15 @@ struct FigureLimit {
 };
 // Throws InputError naming `field`.
 std::vector<FigureLimit> parse_limits(std::string_view text, std::string_view field);
-// A line for each limit that is passed. Throws InputError naming `field` for a figure that a report
-// lacks.
-std::vector<std::string> passed_limits(const Comparison& comparison,
-                                       const std::vector<FigureLimit>& limits,
-                                       std::string_view field);
+struct CheckedLimit {
+  std::string text;   // as written
+  std::string found;  // "time>5%: time_ps is 3 us, was 2 us (+50.0 %)"
+  bool is_passed;
+};
+// In the order of the limits. Throws InputError naming `field` for a figure that a report lacks.
+std::vector<CheckedLimit> checked_limits(const Comparison& comparison,
+                                         const std::vector<FigureLimit>& limits,
+                                         std::string_view field);
 
 // "+12.3 %"; "-" for none.
 std::string change_text(std::optional<double> change);

@@ -16,6 +16,7 @@
 #include "core/base/errors.h"
 #include "core/base/printable.h"
 #include "core/layout/mesh.h"
+#include "sim/inputs/gzip_input.h"
 #include "sim/inputs/json_reader.h"
 
 namespace reshard::sim {
@@ -204,7 +205,10 @@ void TraceFields::refuse_others(std::string_view of) const {
 
 void with_file(const std::string& path, std::string_view what,
                const std::function<void(std::istream&, const std::string&)>& read) {
-  if (path == "-") return read(std::cin, "<stdin>");
+  auto unpacked = [&](std::istream& in, const std::string& name) {
+    with_unpacked(in, name, [&](std::istream& text) { read(text, name); });
+  };
+  if (path == "-") return unpacked(std::cin, "<stdin>");
   std::error_code error;
   std::filesystem::file_status status = std::filesystem::status(path, error);
   std::string shown = shown_path(path);
@@ -216,7 +220,7 @@ void with_file(const std::string& path, std::string_view what,
   if (!file)
     throw InputError(
         fmt::format("{}: expected a readable file, found: {}", shown, std::strerror(errno)));
-  read(file, shown);
+  unpacked(file, shown);
 }
 
 }  // namespace reshard::sim

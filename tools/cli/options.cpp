@@ -145,6 +145,13 @@ void add_html_option(CLI::App& command, OutputOptions& options) {
                 "the report)");
 }
 
+void add_junit_option(CLI::App& command, std::string& file) {
+  OptionGroup(command, "Output")
+      .add_file("--junit", file,
+                "write the result as tests in JUnit's XML, which CI systems show ('-': to standard "
+                "output, in place of the report)");
+}
+
 // Whether the shape in the line is that of the tensor, or of some rank's shard.
 bool fits(const Layout& layout, const DebugLine& line) {
   if (!line.shape) return true;

@@ -53,6 +53,7 @@ void add_json_option(CLI::App& command, OutputOptions& options);
 void add_report_options(CLI::App& command, OutputOptions& options);  // --json and -v
 void add_perfetto_option(CLI::App& command, OutputOptions& options);
 void add_html_option(CLI::App& command, OutputOptions& options);
+void add_junit_option(CLI::App& command, std::string& file);
 
 // The request that the options describe. Throws InputError naming the option that is wrong or
 // missing.

@@ -22,6 +22,7 @@ INSIDE = (
     "libpugixml-dev",
     "libstdc++6",
     "libxxhash-dev",
+    "zlib1g-dev",
     "nlohmann-json3-dev",
 )
 _WHEEL = "Wheel-Version: 1.0\nGenerator: reshard\nRoot-Is-Purelib: false\n"

@@ -92,10 +92,10 @@ std::vector<FigureLimit> parse_limits(std::string_view text, std::string_view fi
   }
 }
 
-std::vector<std::string> passed_limits(const Comparison& comparison,
-                                       const std::vector<FigureLimit>& limits,
-                                       std::string_view field) {
-  std::vector<std::string> out;
+std::vector<CheckedLimit> checked_limits(const Comparison& comparison,
+                                         const std::vector<FigureLimit>& limits,
+                                         std::string_view field) {
+  std::vector<CheckedLimit> out;
   for (const FigureLimit& limit : limits) {
     auto figure = std::find_if(comparison.figures.begin(), comparison.figures.end(),
                                [&](const ComparedFigure& each) { return each.name == limit.name; });
@@ -104,9 +104,10 @@ std::vector<std::string> passed_limits(const Comparison& comparison,
       throw InputError(fmt::format("{}: expected a figure that both reports have, found {}", field,
                                    quoted(limit.name)));
     double change = change_of(limit, figure->a->value(), figure->b->value());
-    if (limit.above ? change <= limit.change : change >= limit.change) continue;
-    out.push_back(fmt::format("{}: {} is {}, was {} ({})", limit.text, limit.name,
-                              figure->b->text(), figure->a->text(), change_text(figure->change())));
+    out.push_back({limit.text,
+                   fmt::format("{}: {} is {}, was {} ({})", limit.text, limit.name,
+                               figure->b->text(), figure->a->text(), change_text(figure->change())),
+                   limit.above ? change > limit.change : change < limit.change});
   }
   return out;
 }

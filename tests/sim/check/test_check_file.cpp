@@ -53,6 +53,29 @@ TEST_CASE("What is converted is copied by elements, not by bytes") {
                 "count: expected 8, as an end has, found 7");
 }
 
+TEST_CASE("Findings name no buffer or tensor that is not at fault") {
+  std::vector<std::string> lines = {
+      "{'tensor': 'a', 'shape': [2, 2], 'dtype': 'bf16'}",
+      "{'tensor': 'b', 'shape': [2, 2], 'dtype': 'bf16'}",
+      "{'side': 'from', 'buffer': 'ab', 'mesh': '1', 'fused': ['a', 'b']}",
+      "{'side': 'to', 'tensor': 'a', 'mesh': '1', 'ranks': '1'}",
+      "{'from': {'rank': 0, 'tensor': 'a'}, 'to': {'rank': 1, 'tensor': 'a'}}"};
+  auto finding = [&](const char* line) {
+    CheckReport report = report_of(read(with(lines, line)));
+    REQUIRE(report.findings.size() == 1);
+    return std::pair(report.findings[0], finding_text(report, report.findings[0]));
+  };
+  auto [not_held, said] =
+      finding("{'from': {'rank': 0, 'tensor': 'b'}, 'to': {'rank': 1, 'tensor': 'b'}}");
+  CHECK(said == "not held: rank 1: b[:,:] is written, which the rank does not hold; line 7");
+  auto [outside, said_too] = finding(
+      "{'from': {'rank': 0, 'buffer': 'ab', 'offset': 7}, 'to': {'rank': 1, 'tensor': 'a', 'box': "
+      "'0,:'}, 'count': 2}");
+  CHECK(outside.tensor == ModelTensorId{-1});
+  CHECK(said_too ==
+        "out of buffer: rank 1: 2 elements are read from outside of a buffer of rank 0; line 7");
+}
+
 TEST_CASE("A tied name must be written where it lies") {
   std::vector<std::string> lines = {
       "{'tensor': 'embed', 'shape': [8, 2], 'dtype': 'bf16'}",

@@ -67,6 +67,17 @@ TEST_CASE("Interleaved, swapped, transposed, padded and flat buffers") {
   CHECK(numbers_of(*of.destination, 1, "b") == Numbers{6, 7, 8, 9, 10, 11, -1, -1});
 }
 
+TEST_CASE("Scalars lie by meshes, alone or one after another") {
+  std::vector<std::string> lines = {"{'tensor': 's', 'shape': [], 'dtype': 'f32'}",
+                                    "{'tensor': 't', 'shape': [], 'dtype': 'f32'}",
+                                    "{'side': 'from', 'tensor': 's', 'mesh': '1'}",
+                                    "{'side': 'from', 'buffer': 'st', 'mesh': '1', 'ranks': '1', "
+                                    "'fused': ['t', 's'], 'dim': 0}"};
+  CheckedCopies of = read(lines);
+  CHECK(numbers_of(*of.source, 0, "s") == Numbers{0});
+  CHECK(numbers_of(*of.source, 1, "st") == Numbers{1, 0});
+}
+
 TEST_CASE("Experts are dealt by rules, sizes and maps from slots, as rows or as blocks") {
   std::vector<std::string> lines = {"{'tensor': 'g', 'shape': [5, 2, 1], 'dtype': 'bf16'}",
                                     "{'tensor': 'u', 'shape': [5, 2, 1], 'dtype': 'bf16'}"};

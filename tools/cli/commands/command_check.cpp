@@ -11,12 +11,14 @@
 #include "sim/check/copies_plan.h"
 #include "sim/job/job.h"
 #include "sim/machines/presets.h"
+#include "sim/page/junit.h"
 #include "sim/trace/line_reader.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/failure.h"
 #include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output/output.h"
+#include "tools/cli/output/output_files.h"
 #include "tools/cli/pipeline.h"
 
 namespace reshard::tools {
@@ -25,7 +27,7 @@ namespace {
 constexpr std::size_t kRowsShown = 20;
 
 struct CheckOptions {
-  std::string copies, without;
+  std::string copies, without, junit;
   MachineOptions machine;
   OutputOptions output;
 };
@@ -53,7 +55,9 @@ sim::CopiesCost cost_of(const sim::CheckedCopies& copies, const MachineOptions& 
 
 void run_check(const CheckOptions& options) {
   const std::string& topology = options.machine.topology;
-  require_inputs({{options.copies, "FILE"}, {sim::file_of(topology), "--topology"}});
+  require_files({{options.junit, "--junit"}},
+                {{options.copies, "FILE"}, {sim::file_of(topology), "--topology"}});
+  refuse_unprinted(options.output, options.junit, "--junit -");
   sim::CheckReport report = sim::report_of(checked(options.copies));
   if (!topology.empty() && report.findings.empty())
     report.cost = cost_of(report.copies, options.machine);
@@ -61,8 +65,15 @@ void run_check(const CheckOptions& options) {
     report.without = sim::lost_without_each(
         StoredRequests(*report.copies.source, *report.copies.destination).requests());
   std::size_t rows = options.output.verbose ? std::numeric_limits<std::size_t>::max() : kRowsShown;
-  print(options.output.json ? sim::check_json(report)
-                            : sim::check_text(report, rows, screen_width()));
+  OutputFiles written;
+  if (!options.junit.empty())
+    written.write(options.junit, "--junit", [&](std::ostream& out) {
+      out << sim::junit_xml("reshard check", sim::junit_cases(report));
+    });
+  if (options.junit != "-")
+    print(options.output.json ? sim::check_json(report)
+                              : sim::check_text(report, rows, screen_width()));
+  written.commit();
   if (!report.findings.empty())
     throw CheckNotHeld{{fmt::format("{}: {}", report.copies.file, sim::verdict(report))}};
 }
@@ -90,6 +101,7 @@ void add_check_command(CLI::App& app) {
             planner_names() + " for our plan (default auto)");
   add_transport_options(group, options->machine);
   add_report_options(command, options->output);
+  add_junit_option(command, options->junit);
 }
 
 }  // namespace reshard::tools

@@ -9,6 +9,7 @@
 
 #include "core/base/errors.h"
 #include "core/base/file_kinds.h"
+#include "sim/page/junit.h"
 #include "sim/page/pages.h"
 #include "sim/report/comparison.h"
 #include "tools/cli/commands/commands.h"
@@ -25,7 +26,7 @@ constexpr std::size_t kMaxReportBytes = std::size_t{1} << 30;
 constexpr std::size_t kRowsShown = 8;
 
 struct CompareOptions {
-  std::string a, b, fail_on;
+  std::string a, b, fail_on, junit;
   OutputOptions output;
 };
 
@@ -41,24 +42,34 @@ std::string report_text(const std::string& path) {
 void run_compare(const CompareOptions& options) {
   if (options.a == "-" && options.b == "-")
     throw InputError("compare: expected one report on standard input, found '-' twice");
-  require_files({{options.output.html, "--html"}},
+  if (!options.junit.empty() && options.fail_on.empty())
+    throw InputError("--junit: expected --fail-on, whose limits are its tests");
+  require_files({{options.output.html, "--html"}, {options.junit, "--junit"}},
                 {{options.a, "compare"}, {options.b, "compare"}});
   refuse_unprinted(options.output, options.output.html, "--html -");
+  refuse_unprinted(options.output, options.junit, "--junit -");
   std::vector<sim::FigureLimit> limits;
   if (!options.fail_on.empty()) limits = sim::parse_limits(options.fail_on, "--fail-on");
   std::string a = report_text(options.a), b = report_text(options.b);
   sim::Comparison comparison =
       sim::compare_reports(a, input_name(options.a), b, input_name(options.b));
-  std::vector<std::string> passed = sim::passed_limits(comparison, limits, "--fail-on");
+  std::vector<sim::CheckedLimit> checked = sim::checked_limits(comparison, limits, "--fail-on");
   OutputFiles written;
   if (!options.output.html.empty())
     written.write(options.output.html, "--html",
                   [&](std::ostream& out) { out << sim::compare_page(comparison); });
+  if (!options.junit.empty())
+    written.write(options.junit, "--junit", [&](std::ostream& out) {
+      out << sim::junit_xml("reshard compare", sim::junit_cases(checked));
+    });
   std::size_t rows = options.output.verbose ? std::numeric_limits<std::size_t>::max() : kRowsShown;
-  if (options.output.html != "-")
+  if (options.output.html != "-" && options.junit != "-")
     print(options.output.json ? sim::comparison_json(comparison)
                               : sim::comparison_table(comparison, rows, screen_width()));
   written.commit();
+  std::vector<std::string> passed;
+  for (sim::CheckedLimit& limit : checked)
+    if (limit.is_passed) passed.push_back(std::move(limit.found));
   if (!passed.empty()) throw CheckNotHeld{std::move(passed)};
 }
 
@@ -80,6 +91,7 @@ void add_compare_command(CLI::App& app) {
       .add("--fail-on", "LIMITS", options->fail_on,
            "end with 1 if a figure of B is above that of A by more: 'time>5%,bytes>0,peak>1%'");
   add_report_options(command, options->output);
+  add_junit_option(command, options->junit);
   add_html_option(command, options->output);
 }
 

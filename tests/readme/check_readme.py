@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Keeps README.md and the pages of docs/ true: runs every `$ reshard ...` of their console blocks
-and compares the text below it with the output.
+and compares the text below it with the output. A line may pipe an adapter into reshard:
+`$ python3 -m reshard.adapters.NAME FILES | reshard check -`.
 
     check_readme.py --reshard PROGRAM [--update]
 
@@ -12,6 +13,7 @@ that links lead to files and that README.md stays under 200 lines.
 
 import argparse
 import difflib
+import os
 import pathlib
 import re
 import shlex
@@ -21,7 +23,15 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import built  # noqa: E402
 
-BLOCK = re.compile(r"^```console\n\$ (reshard [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OF_PYTHON = {
+    **os.environ,
+    "PYTHONPATH": str(built.ROOT / "tools/python"),
+    "RESHARD_LIBRARY": os.environ.get("RESHARD_LIBRARY", str(built.LIBRARY)),
+}
+BLOCK = re.compile(
+    r"^```console\n\$ ((?:reshard|python3 -m reshard\.adapters\.\w+) [^\n]*)\n(.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 
 PICTURE = re.compile(r"^<!-- (\w+) of: (reshard [^>]*) -->\n!\[[^\]]*\]\(([^)]+)\)$", re.MULTILINE)
 
@@ -33,11 +43,16 @@ def picture_of(reshard, command, section):
 
 
 def output_of(reshard, command):
-    words = shlex.split(command)
+    words, given = shlex.split(command), ""
+    if "|" in words:
+        first, words = words[1 : words.index("|")], words[words.index("|") + 1 :]
+        adapter = [sys.executable, "-B", *first]
+        given = subprocess.run(adapter, cwd=built.ROOT, env=OF_PYTHON, stdout=subprocess.PIPE,
+                               check=True, text=True, timeout=120).stdout  # fmt: skip
     done = subprocess.run(
         [reshard, *words[1:]],
         cwd=built.ROOT,
-        stdin=subprocess.DEVNULL,
+        input=given,
         capture_output=True,
         text=True,
         timeout=120,
@@ -94,7 +109,7 @@ def main():
     arguments = parser.parse_args()
     reshard = arguments.reshard.resolve()
     commands, problems = 0, []
-    for page in [built.ROOT / "README.md", *sorted((built.ROOT / "docs").glob("*.md"))]:
+    for page in [built.ROOT / "README.md", *sorted((built.ROOT / "docs").rglob("*.md"))]:
         old = page.read_text()
         commands += len(BLOCK.findall(old))
         new = BLOCK.sub(

@@ -6,11 +6,11 @@ import re
 
 from ._records import Record, dict_of, entry_of, list_of, perhaps, refuse, tuple_of, wholes
 
-INDEX = Record("fqn:text index?", offset=perhaps(wholes))
+INDEX = Record("fqn:text index? offset?", offset=perhaps(wholes))
 _INFO = Record("relative_path:text offset? length? transform_descriptors?")
 _TENSOR = Record(
     "size:wholes",
-    properties=Record("dtype:any layout? requires_grad? memory_format? pin_memory?"),
+    properties=Record("dtype:any layout? requires_grad? memory_format? pin_memory? strides?"),
     chunks=list_of(Record("offsets:wholes sizes:wholes")),
 )
 
@@ -36,7 +36,7 @@ METADATA = Record(
 def add_chunks(metadata, buffers):
     """Adds the chunks, by name and offsets."""
     files = {
-        (index["fqn"], str(index["offset"])): info["relative_path"]
+        (index["fqn"], str(index.get("offset"))): info["relative_path"]
         for index, info in metadata["storage_data"]
     }
     for name, tensor in metadata["state_dict_metadata"].items():

@@ -46,11 +46,12 @@ def copies(load):
             if kind == "BYTE_IO":
                 continue
             stored, there, lengths = each["storage_index"], each["dest_index"], each["lengths"]
-            key = stored["fqn"], str(stored["offset"])
+            key = stored["fqn"], str(stored.get("offset"))
             held = entry_of(buffers.ends, key, f"{where}.storage_index", "a chunk of the metadata")
-            if there["offset"] is None or len(there["offset"]) != len(each["dest_offsets"]):
+            origin = there.get("offset")
+            if origin is None or len(origin) != len(each["dest_offsets"]):
                 refuse(f"{where}.dest_index", "as many offsets as dest_offsets", there)
-            start = [a + b for a, b in zip(there["offset"], each["dest_offsets"])]
+            start = [a + b for a, b in zip(origin, each["dest_offsets"])]
             to = {"rank": rank, "tensor": there["fqn"], **box_of(start, lengths, where)}
             yield {"from": {**held, **box_of(each["storage_offsets"], lengths, where)}, "to": to}
 

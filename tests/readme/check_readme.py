@@ -23,11 +23,6 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import built  # noqa: E402
 
-OF_PYTHON = {
-    **os.environ,
-    "PYTHONPATH": str(built.ROOT / "tools/python"),
-    "RESHARD_LIBRARY": os.environ.get("RESHARD_LIBRARY", str(built.LIBRARY)),
-}
 BLOCK = re.compile(
     r"^```console\n\$ ((?:reshard|python3 -m reshard\.adapters\.\w+) [^\n]*)\n(.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -42,13 +37,30 @@ def picture_of(reshard, command, section):
     return found[1] + "\n" if found else ""
 
 
+def lines_of(reshard, words):
+    """What an adapter prints, with the library beside the program."""
+    done = subprocess.run(
+        [sys.executable, "-B", *words],
+        cwd=built.ROOT,
+        env={
+            "RESHARD_LIBRARY": str(reshard.parent / "libreshard.so.0"),
+            **os.environ,
+            "PYTHONPATH": str(built.ROOT / "tools/python"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    if done.returncode != 0 or done.stderr:
+        sys.exit(f"readme: '{' '.join(words)}' ends with {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
 def output_of(reshard, command):
     words, given = shlex.split(command), ""
     if "|" in words:
         first, words = words[1 : words.index("|")], words[words.index("|") + 1 :]
-        adapter = [sys.executable, "-B", *first]
-        given = subprocess.run(adapter, cwd=built.ROOT, env=OF_PYTHON, stdout=subprocess.PIPE,
-                               check=True, text=True, timeout=120).stdout  # fmt: skip
+        given = lines_of(reshard, first)
     done = subprocess.run(
         [reshard, *words[1:]],
         cwd=built.ROOT,

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The ReshardPlans of Megatron-Core (megatron/core/resharding) as lines of copies.
-
-A plan has the operations of one rank. A send meets the receive at the same place in the order of
-its pair of ranks, as NCCL joins them; the ids of their tasks must agree, as NVSHMEM goes by them.
-`my_slice` of both ends is what is moved; Megatron does not use `peer_slice` either."""
+"""The ReshardPlans of Megatron-Core (megatron/core/resharding) as lines of copies. A plan has the
+operations of one rank. A send meets the receive at the same place in the order of its pair of
+ranks, as NCCL joins them; the ids of their tasks must agree, as NVSHMEM goes by them. `my_slice` of
+both ends is what is moved; Megatron does not use `peer_slice` either."""
 
 import sys
 
@@ -34,13 +33,15 @@ _PLAN = Record("transform?:none buffer_dtypes? tensor_reshard_specs? tensor_resh
 
 def copies(plans):
     """The lines of copies. plans: those of all ranks, a list or a dict by rank."""
-    pairs = {}
-    for rank, plan in by_rank(_PLAN)(plans, "plans").items():
+    plans, pairs = by_rank(_PLAN)(plans, "plans"), {}
+    for rank, plan in plans.items():
         for place, is_send in (("send_ops", True), ("recv_ops", False)):
             for i, each in enumerate(plan[place]):
                 where, peer = f"plans[{rank}].{place}[{i}]", each["peer_rank"]
                 if each["is_send"] is not is_send:
                     refuse(f"{where}.is_send", is_send, each["is_send"])
+                if peer not in plans:
+                    refuse(f"{where}.peer_rank", "a rank that has a plan", peer)
                 ids = [each.get("task_id"), each.get("batch_id", 0)]
                 end = {"rank": rank, "buffer": each["param_name"], **each["my_slice"]}
                 both = pairs.setdefault((rank, peer) if is_send else (peer, rank), ([], []))

@@ -99,6 +99,11 @@ class ExamplesTest(unittest.TestCase):
                     there["agents"] = {key: objects_of(each) for key, each in agents}
                 self.assertEqual(list(module.copies(there)), list(module.copies(record)))
 
+    def test_ranks_of_the_target_follow_those_of_the_source(self):
+        lines = list(mooncake.copies(example("mooncake")))
+        self.assertEqual({line["from"]["rank"] for line in lines}, {0, 1})
+        self.assertEqual({line["to"]["rank"] for line in lines}, {2, 3, 4, 5})
+
     def test_a_list_or_a_dict_by_rank(self):
         plans = example("megatron")
         by_rank = {str(rank): plan for rank, plan in enumerate(plans)}
@@ -214,6 +219,7 @@ class MalformedTest(unittest.TestCase):
             (first[:1], {"send_ops": [], "recv_ops": []},
              r"^plans: rank 0 sends \d+ times to rank 2, which receives 0 times from it$"),
             ((*first, "peer_rank"), -1, r"peer_rank: expected an integer of at least 0, found -1"),
+            ((*first, "peer_rank"), True, r"peer_rank: expected an integer of at least 0, found T"),
             ((*first, "peer_rank"), 17, r"peer_rank: expected a rank that has a plan, found 17$"),
             ((*first, "task_id"), 99, r"recv_ops\[0\]: expected task and batch \[\d+, 0\], as th"),
             ((*first, "my_slice", 0), [0, 4, 2], r"my_slice\[0\]: expected a slice without a step"),
@@ -267,6 +273,7 @@ class MalformedTest(unittest.TestCase):
             ((*first, "operation"), "COPY", r"operation: expected WRITE or READ, found 'COPY'$"),
             ((*first, "remote_agent"), "x", r"remote_agent: expected one of the agents, foun"),
             ((*first, "local_descs", 0), [64, 64, 0], r"expected an address in a region of device"),
+            ((*first, "local_descs", 0, 2), 7, r"expected an address in a region of device 7 of"),
             ((*first, "local_descs", 0, 1), 32, r"remote_descs\[0\]: expected 32 bytes, as local"),
             ((*first, "local_descs"), [], r"remote_descs: expected 0, as in local_descs, found 9"),
             (("agents", "trainer-0", "regions", 0, 3), "", r"regions\[0\]\[3\]: expected a text"),

@@ -68,6 +68,7 @@ check_installed() {
   unset PYTHONPATH RESHARD_LIBRARY LD_LIBRARY_PATH
   "$python" -c '
 import reshard
+from reshard.adapters import dcp, megatron, mooncake, nixl
 plan = reshard.plan((8192, 8192), "bf16", (2, 4), "S(0)R", "RS(1)")
 assert plan.time_ps >= plan.bound_ps > 0, plan
 print(f"wheel: {plan.planner} takes {plan.time_ps} ps, bound {plan.bound_ps} ps")'

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Keeps README.md and the pages of docs/ true: runs every `$ reshard ...` of their console blocks
-and compares the text below it with the output.
+and compares the text below it with the output. A line may pipe an adapter into reshard:
+`$ python3 -m reshard.adapters.NAME FILES | reshard check -`.
 
     check_readme.py --reshard PROGRAM [--update]
 
@@ -12,6 +13,7 @@ that links lead to files and that README.md stays under 200 lines.
 
 import argparse
 import difflib
+import os
 import pathlib
 import re
 import shlex
@@ -21,7 +23,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import built  # noqa: E402
 
-BLOCK = re.compile(r"^```console\n\$ (reshard [^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```console\n\$ ((?:reshard|python3 -m reshard\.adapters\.\w+) [^\n]*)\n(.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 
 PICTURE = re.compile(r"^<!-- (\w+) of: (reshard [^>]*) -->\n!\[[^\]]*\]\(([^)]+)\)$", re.MULTILINE)
 
@@ -32,12 +37,34 @@ def picture_of(reshard, command, section):
     return found[1] + "\n" if found else ""
 
 
+def lines_of(reshard, words):
+    """What an adapter prints, with the library beside the program."""
+    done = subprocess.run(
+        [sys.executable, "-B", *words],
+        cwd=built.ROOT,
+        env={
+            "RESHARD_LIBRARY": str(reshard.parent / "libreshard.so.0"),
+            **os.environ,
+            "PYTHONPATH": str(built.ROOT / "tools/python"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    if done.returncode != 0 or done.stderr:
+        sys.exit(f"readme: '{' '.join(words)}' ends with {done.returncode}: {done.stderr}")
+    return done.stdout
+
+
 def output_of(reshard, command):
-    words = shlex.split(command)
+    words, given = shlex.split(command), ""
+    if "|" in words:
+        first, words = words[1 : words.index("|")], words[words.index("|") + 1 :]
+        given = lines_of(reshard, first)
     done = subprocess.run(
         [reshard, *words[1:]],
         cwd=built.ROOT,
-        stdin=subprocess.DEVNULL,
+        input=given,
         capture_output=True,
         text=True,
         timeout=120,
@@ -94,7 +121,7 @@ def main():
     arguments = parser.parse_args()
     reshard = arguments.reshard.resolve()
     commands, problems = 0, []
-    for page in [built.ROOT / "README.md", *sorted((built.ROOT / "docs").glob("*.md"))]:
+    for page in [built.ROOT / "README.md", *sorted((built.ROOT / "docs").rglob("*.md"))]:
         old = page.read_text()
         commands += len(BLOCK.findall(old))
         new = BLOCK.sub(

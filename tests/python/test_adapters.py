@@ -317,7 +317,3 @@ class ProgramTest(unittest.TestCase):
         done = run("nixl")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertTrue(done.stderr.startswith("usage: python3 -m reshard.adapters.nixl RECORD"))
-
-
-if __name__ == "__main__":
-    unittest.main()

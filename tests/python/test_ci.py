@@ -94,7 +94,3 @@ class ActionTest(unittest.TestCase):
         self.assertTrue(all(isinstance(line, str) for line in script))
         for line in script[1:]:
             self.assertRegex(line, r"^reshard (check|simulate|compare) ")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -17,14 +17,17 @@ LIMIT_S = 20
 
 
 def scripts_in(root):
-    """What a person can run, and how: shell scripts that are executable, Python with a main."""
+    """What a person can run, and how: shell scripts that are executable, Python with a main. The
+    modules of a package need its library, and their help is tested with what they do."""
     found = {}
     for folder in ("tools", "tests", "traces"):
         for path in sorted((root / folder).rglob("*")):
             name = str(path.relative_to(root))
             if path.suffix == ".sh" and os.access(path, os.X_OK):
                 found[name] = [path]
-            elif path.suffix == ".py" and '__name__ == "__main__"' in path.read_text():
+            elif path.suffix != ".py" or (path.parent / "__init__.py").exists():
+                continue
+            elif '__name__ == "__main__"' in path.read_text():
                 found[name] = [sys.executable, path]
     return found
 

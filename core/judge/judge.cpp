@@ -2,6 +2,7 @@
 #include "core/judge/judge.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -37,8 +38,8 @@ int widest_dim(const std::vector<Box>& boxes) {
 
 }  // namespace
 
-Judge::Judge(const Stored& source, const Stored& destination)
-    : source_(source), destination_(destination), budget_(kMostRuns) {
+Judge::Judge(const Stored& source, const Stored& destination, Relays relays)
+    : source_(source), destination_(destination), relays_(std::move(relays)), budget_(kMostRuns) {
   for (const StoredBuffer& buffer : destination.buffers())
     written_.emplace_back(buffer.parts.size());
 }
@@ -54,16 +55,23 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
   bool inside = true;
   for (const auto& [side, end] : {std::pair(&source_, &from), std::pair(&destination_, &to)})
     if (!end->is_box && !is_in_buffer(*side, *end)) {
-      CopyFault fault{
-          CopyFaultKind::OutOfBuffer, to.rank, end == &to ? to.buffer : StoredBufferId{-1},
-          ModelTensorId{-1},          {},      to.count()};
+      CopyFault fault{CopyFaultKind::OutOfBuffer,
+                      to.rank,
+                      end == &to && to.relay < 0 ? to.buffer : StoredBufferId{-1},
+                      ModelTensorId{-1},
+                      {},
+                      to.count()};
       fault.from = end == &to ? Rank{-1} : from.rank;
       fault.lines = {line};
       add(std::move(fault));
       inside = false;
     }
   if (!inside) return;
-  resolve(source_, from, read_);
+  if (from.relay >= 0)
+    read_relay(from, to.rank, line);
+  else
+    resolve(source_, from, read_);
+  if (to.relay >= 0) return write_relay(from, to, line);
   resolve(destination_, to, wanted_);
   if (to.is_box) {
     std::vector<Box> left{to.box};
@@ -84,8 +92,7 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
 }
 
 bool Judge::is_raw_of_two_dtypes(const CopyEnd& from, const CopyEnd& to) const {
-  return from.is_raw && to.is_raw &&
-         source_.buffers()[from.buffer].dtype != destination_.buffers()[to.buffer].dtype;
+  return from.is_raw && to.is_raw && dtype_of(source_, from) != dtype_of(destination_, to);
 }
 
 // What is read is named by its first element.
@@ -93,7 +100,7 @@ void Judge::add_wrong_dtype(const CopyEnd& from, std::int64_t line) {
   for (const NamedBox& wanted : wanted_) {
     CopyFault fault = fault_at(CopyFaultKind::WrongDtype, wanted.part, wanted.box, line);
     fault.from = from.rank;
-    fault.got_dtype = source_.buffers()[from.buffer].dtype;
+    fault.got_dtype = dtype_of(source_, from);
     if (!read_.empty()) {
       fault.got = read_.front().tensor;
       fault.got_lo = read_.front().box.lo;
@@ -103,7 +110,14 @@ void Judge::add_wrong_dtype(const CopyEnd& from, std::int64_t line) {
 }
 
 bool Judge::is_in_buffer(const Stored& side, const CopyEnd& end) const {
-  return end.view.offset >= 0 && end.view.end() <= element_count(side.buffers()[end.buffer].shape);
+  const Shape& shape = end.relay >= 0 ? relays_.buffers()[to_index(end.relay)].shape
+                                      : side.buffers()[end.buffer].shape;
+  return end.view.offset >= 0 && end.view.end() <= element_count(shape);
+}
+
+DType Judge::dtype_of(const Stored& side, const CopyEnd& end) const {
+  return end.relay >= 0 ? relays_.buffers()[to_index(end.relay)].dtype
+                        : side.buffers()[end.buffer].dtype;
 }
 
 void Judge::resolve(const Stored& side, const CopyEnd& end, NamedBoxes& out) {
@@ -205,7 +219,9 @@ void Judge::judge_meeting(const NamedBox& wanted, const NamedBox& read, const Me
   fault.from = from;
   fault.got = read.tensor;
   fault.got_lo = lo;
-  fault.got_dtype = source_.buffers()[read.part.buffer].dtype;
+  fault.got_dtype = read.part.buffer == StoredBufferId{-1}
+                        ? source_.tensors()[read.tensor].dtype
+                        : source_.buffers()[read.part.buffer].dtype;
   add(std::move(fault));
 }
 
@@ -214,6 +230,7 @@ std::vector<CopyFault> Judge::finish() {
     for (std::size_t part = 0; part < written_[buffer].size(); ++part)
       finish_part({id_of<StoredBufferId>(buffer), static_cast<std::int32_t>(part)},
                   written_[buffer][part]);
+  for (const Update& update : updates_) find_torn(update);
   return std::move(faults_);
 }
 
@@ -292,6 +309,8 @@ std::string_view text(CopyFaultKind kind) {
       return "missing";
     case CopyFaultKind::WrongDtype:
       return "wrong dtype";
+    case CopyFaultKind::Torn:
+      return "torn";
   }
   return "";
 }

@@ -3,13 +3,20 @@
 // destination element is written once, with the element of that name.
 //
 // Copies are given one by one; what each reads and writes is resolved by the parts of both sides.
-// A copy that is right leaves only the boxes that it wrote.
+// A copy that is right leaves only the boxes that it wrote. All read the sources as they were
+// before, unless these change in between (Update); what is relayed is read as earlier copies left
+// it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/judge/copy_order.h"
+#include "core/judge/relays.h"
 #include "core/stored/stored.h"
 
 namespace reshard {
@@ -26,6 +33,8 @@ struct CopyEnd {
   StridedView view;
   // Whether it is a range of bytes of the buffer, so that nothing is converted.
   bool is_raw = false;
+  // If not -1, an index of Relays::buffers(), in place of `buffer`.
+  int relay = -1;
 
   std::int64_t count() const { return is_box ? box.volume() : view.count(); }
 };
@@ -39,6 +48,7 @@ enum class CopyFaultKind : std::uint8_t {
   WrittenTwice,  // by several copies, or by one
   Missing,       // nothing is written
   WrongDtype,    // elements are read as another dtype than they are written as
+  Torn,          // read while they may change, or some before and some after they changed
 };
 
 // What is wrong, at one box of one part.
@@ -59,22 +69,35 @@ struct CopyFault {
   // Of the buffer, which can have the tensor's elements several times; -1 as the buffer.
   std::int32_t part = -1;
   std::vector<std::int64_t> lines = {};  // of the copies, ascending
+  std::string why = {};                  // of Torn: what happens to the elements
+};
+
+// The sources of these ranks change, in all buffers or in those of a name.
+struct Update {
+  std::string name;
+  std::vector<Rank> ranks;  // ascending
+  std::optional<std::string> buffer;
+  std::int64_t line;
 };
 
 class Judge {
  public:
-  // Both must outlive this, and have the same tensors.
-  Judge(const Stored& source, const Stored& destination);
+  // Both sides must outlive this, and have the same tensors. The order is told before each copy.
+  Judge(const Stored& source, const Stored& destination, Relays relays = {});
+
+  CopyOrder& order() { return order_; }
+  const Relays& relays() const { return relays_; }
 
   // Throws InputError if the ends differ in their number of elements, or if what they name is so
   // interleaved with parts that it cannot be looked at.
   void copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line);
+  void update(Update update) { updates_.push_back(std::move(update)); }
   // All faults; call once, after the last copy. In no particular order.
   std::vector<CopyFault> finish();
 
   std::int64_t copies() const { return copies_; }
-  // Calls visit(part of the destination, box of its tensor, rank that it is copied from) for all
-  // that was written, whether it is right or not.
+  // Calls visit(part of the destination, box of its tensor, rank that it is copied from, line) for
+  // all that was written, whether it is right or not.
   template <class Visit>
   void for_each_written(Visit&& visit) const;
   // Whether there are more faults than kMostFaults, of which the first are kept.
@@ -107,6 +130,16 @@ class Judge {
   void judge_meeting(const NamedBox& wanted, const NamedBox& read, const Meeting& meeting,
                      Rank from, std::int64_t line);
   bool is_in_buffer(const Stored& side, const CopyEnd& end) const;
+  DType dtype_of(const Stored& side, const CopyEnd& end) const;
+
+  // Of what is relayed, and of sources that change.
+  void read_relay(const CopyEnd& from, Rank to, std::int64_t line);
+  void write_relay(const CopyEnd& from, const CopyEnd& to, std::int64_t line);
+  void add_conflicts(const std::vector<Relays::Conflict>& conflicts, int relay, Rank to,
+                     std::int64_t line, bool writes);
+  void find_torn(const Update& update);
+  bool changes(const Update& update, Rank rank, ModelTensorId tensor, const Box& box) const;
+
   void finish_part(Stored::PartId id, std::vector<Written>& written);
   void find_twice(Stored::PartId id, std::vector<Written>& written);
   void find_missing(Stored::PartId id, const std::vector<Written>& written);
@@ -115,6 +148,16 @@ class Judge {
                      std::int64_t line) const;
 
   const Stored &source_, &destination_;
+  Relays relays_;
+  CopyOrder order_;
+  std::vector<Update> updates_;
+  struct RelayedRead {  // of a source, into a relay
+    std::int64_t line;
+    Rank from, relay;
+    ModelTensorId tensor;
+    Box box;
+  };
+  std::vector<RelayedRead> relayed_;
   std::int64_t copies_ = 0, budget_;
   NamedBoxes read_, wanted_;  // of the current copy
   std::vector<Meeting> meetings_;
@@ -129,7 +172,7 @@ void Judge::for_each_written(Visit&& visit) const {
     for (std::size_t part = 0; part < written_[buffer].size(); ++part)
       for (const Written& written : written_[buffer][part])
         visit(Stored::PartId{id_of<StoredBufferId>(buffer), static_cast<std::int32_t>(part)},
-              written.box, written.from);
+              written.box, written.from, written.line);
 }
 
 std::string_view text(CopyFaultKind kind);

@@ -2,6 +2,7 @@
 #include "sim/check/check_file.h"
 
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -75,27 +76,49 @@ class Reader {
 
   void read_header(TraceFields& fields) {
     fields.integer("reshard_check", 1, 1);
+    if (auto order = fields.optional_string("order", "\"lines\"")) {
+      if (*order != "lines")
+        throw InputError(
+            fmt::format("order: expected \"lines\", found {}", reshard::quoted(*order)));
+      is_in_order_ = true;
+    }
     fields.refuse_others("the header");
   }
 
   void read_line(TraceFields& fields) {
-    if (fields.has("from") || fields.has("to")) {
-      if (passes_copies_) {
-        has_copies_ = true;
-        return;
-      }
+    if (fields.has("from") || fields.has("to") || fields.has("update")) {
+      has_copies_ = true;
+      if (passes_copies_) return;
       start_judging();
-      auto [from, to] = read_copy(fields, *out_.source, *out_.destination);
-      judge().copy(from, to, lines_.line_number());
-      add_bytes(out_.bytes, Int128{to.count()} * size_bytes(dtype_of(to)));
+      if (fields.has("update"))
+        read_change(fields);
+      else
+        read_ends(fields);
+      fields.refuse_others("a copy");
       return;
     }
     if (out_.judge || has_copies_)
       throw InputError("expected tensors and buffers before the first copy, found one after it");
-    if (fields.has("buffer") || fields.has("side"))
+    const TraceJson* side = fields.find("side");
+    if (side != nullptr && *side == "relay")
+      read_relay(fields, *out_.source, *out_.destination, relays_);
+    else if (fields.has("buffer") || side != nullptr)
       read_buffer(fields, *out_.source, *out_.destination);
     else
       read_tensor(fields, *out_.tensors);
+  }
+
+  // The order is told before the copy, whose elements it decides.
+  void read_ends(TraceFields& fields) {
+    read_order(fields, lines_.line_number(), judge().order());
+    auto [from, to] = read_copy(fields, *out_.source, *out_.destination, judge().relays());
+    judge().copy(from, to, lines_.line_number());
+    if (to.relay < 0) add_bytes(out_.bytes, Int128{to.count()} * size_bytes(dtype_of(to)));
+  }
+
+  void read_change(TraceFields& fields) {
+    read_order(fields, lines_.line_number(), judge().order());
+    judge().update(read_update(fields, lines_.line_number()));
   }
 
   // As it travels.
@@ -119,14 +142,16 @@ class Reader {
   void start_judging() {
     if (out_.judge) return;
     check_sides();
-    out_.judge = std::make_unique<Judge>(*out_.source, *out_.destination);
+    out_.judge = std::make_unique<Judge>(*out_.source, *out_.destination, std::move(relays_));
+    if (is_in_order_) out_.judge->order().set_by_lines();
   }
 
   Judge& judge() { return *out_.judge; }
 
   LineReader& lines_;
   CheckedCopies out_;  // with a judge from the first copy on
-  bool passes_copies_ = false, has_copies_ = false;
+  Relays relays_;      // until then
+  bool passes_copies_ = false, has_copies_ = false, is_in_order_ = false;
 };
 
 }  // namespace

@@ -94,6 +94,8 @@ class Wording {
         return " is written twice";
       case CopyFaultKind::Missing:
         return " is never written";
+      case CopyFaultKind::Torn:
+        return " " + fault.why;
       case CopyFaultKind::OutOfBuffer:
         break;
     }
@@ -244,6 +246,7 @@ std::string check_text(const CheckReport& report, std::size_t rows, std::size_t 
                 ? "proved: every element of the destination is written once, and is right"
                 : verdict(report));
   if (report.cost) add_cost(*report.cost, facts);
+  if (!report.no_cost.empty()) facts.add("cost", report.no_cost);
   std::string out = facts.text(width);
   if (report.without) out += without_text(report, rows, width);
   if (report.findings.empty()) return out;

@@ -26,6 +26,7 @@ struct CheckReport {
   CheckedCopies copies;
   std::vector<Finding> findings;  // the largest first; none: proved
   std::optional<CopiesCost> cost = {};
+  std::string no_cost = {};  // why there is none, though it was asked for
   // What would be lost without every single rank, if that is asked for.
   std::optional<std::vector<LostRank>> without = {};
 };

@@ -61,8 +61,8 @@ class CopiesPlanner {
         local_(plan_.dims(), plan_.slot_count()) {}
 
   Plan run() {
-    copies_.judge->for_each_written(
-        [&](Stored::PartId part, const Box& box, Rank from) { add(part, box, from); });
+    copies_.judge->for_each_written([&](Stored::PartId part, const Box& box, Rank from,
+                                        std::int64_t) { add(part, box, from); });
     if (FillStep zeros = zeros_of(Demand(stored_.requests())); !zeros.is_empty())
       plan_.add_step(std::move(zeros), {});
     if (!local_.empty()) plan_.add_step(local_.take(), {});

@@ -50,7 +50,7 @@ TEST_CASE("What is converted is copied by elements, not by bytes") {
   check_refused(with(lines,
                      "{'from': {'rank': 0, 'buffer': 'w', 'box': '0:4,:'}, 'to': {'rank': 1, "
                      "'buffer': 'w'}, 'count': 7}"),
-                "count: expected 8, as an end has, found 7");
+                "from: count: expected 8, as the box has, found 7");
 }
 
 TEST_CASE("Findings name no buffer or tensor that is not at fault") {

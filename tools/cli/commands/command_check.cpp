@@ -59,8 +59,12 @@ void run_check(const CheckOptions& options) {
                 {{options.copies, "FILE"}, {sim::file_of(topology), "--topology"}});
   refuse_unprinted(options.output, options.junit, "--junit -");
   sim::CheckReport report = sim::report_of(checked(options.copies));
-  if (!topology.empty() && report.findings.empty())
-    report.cost = cost_of(report.copies, options.machine);
+  if (!topology.empty() && report.findings.empty()) {
+    if (report.copies.judge->relays().empty())
+      report.cost = cost_of(report.copies, options.machine);
+    else
+      report.no_cost = "not known of copies over relays";
+  }
   if (!options.without.empty() && report.findings.empty())
     report.without = sim::lost_without_each(
         StoredRequests(*report.copies.source, *report.copies.destination).requests());

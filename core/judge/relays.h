@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Buffers between source and destination, and what lies in them while copies come and go.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/judge/copy_order.h"
+#include "core/stored/stored.h"
+
+namespace reshard {
+
+struct RelayBuffer {
+  Rank rank;
+  std::string name;
+  Shape shape;
+  DType dtype;
+};
+
+// Elements of a tensor that are consecutive in a relay and in row-major order.
+struct RelayedRun {
+  std::int64_t position;  // of the first, in the copy
+  std::int64_t count;
+  ModelTensorId tensor;  // under its first name
+  std::int64_t index;    // of the first, row-major
+};
+
+class Relays {
+ public:
+  // Throws InputError for a name that the rank has.
+  void add(RelayBuffer buffer);
+  bool empty() const { return buffers_.empty(); }
+  const std::vector<RelayBuffer>& buffers() const { return buffers_; }
+  // Index of a buffer; -1 if there is none.
+  int find(Rank rank, std::string_view name) const;
+
+  // Elements that are overwritten though a copy may still read them, or may not yet be written.
+  struct Conflict {
+    ModelTensorId tensor;
+    std::int64_t index, count;
+    std::int64_t line;  // of the other copy
+    Rank reader{-1};    // to which that copy brings it; -1: it writes it
+  };
+  // The runs' positions are those of the view. Throws InputError if it is in too many pieces.
+  std::vector<Conflict> write(int relay, const StridedView& view,
+                              const std::vector<RelayedRun>& runs, std::int64_t line,
+                              CopyOrder& order);
+  // What a copy to `reader` finds there; what nothing was written to is left out.
+  std::vector<RelayedRun> read(int relay, const StridedView& view, std::int64_t line, Rank reader,
+                               CopyOrder& order, std::vector<Conflict>& conflicts);
+
+ private:
+  struct Reader {
+    std::int64_t line;
+    Rank rank;
+  };
+  struct Piece {
+    std::int64_t end;  // in the relay
+    ModelTensorId tensor;
+    std::int64_t index, line;  // of the writer
+    std::vector<Reader> readers;
+  };
+  using Pieces = std::map<std::int64_t, Piece>;  // by begin, disjoint
+
+  void split(Pieces& pieces, std::int64_t at);
+  void overwrite(Pieces& pieces, std::int64_t begin, std::int64_t end, std::int64_t line,
+                 CopyOrder& order, std::vector<Conflict>& out);
+  template <class Visit>
+  void for_each_piece(const StridedView& view, std::int64_t position, std::int64_t count,
+                      Visit&& visit);
+
+  std::vector<RelayBuffer> buffers_;
+  std::map<std::pair<Rank, std::string>, int, std::less<>> by_name_;
+  std::vector<Pieces> pieces_;  // by buffer
+  std::int64_t budget_ = std::int64_t{1} << 23;
+};
+
+}  // namespace reshard

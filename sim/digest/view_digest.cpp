@@ -9,7 +9,7 @@ namespace reshard::sim {
 namespace {
 
 // Pieces below this are gathered first: a call of the hash costs as much as copying them.
-constexpr std::size_t kShort = 1024, kGathered = std::size_t{1} << 16;
+constexpr std::size_t kShort = 4096, kGathered = std::size_t{1} << 15;
 
 }  // namespace
 

@@ -18,9 +18,6 @@
 namespace reshard::sim {
 namespace {
 
-// Of <linux/mman.h> since Linux 5.14; older systems refuse it, and pages come one by one.
-constexpr int kPopulateRead = 22;
-
 struct Descriptor {
   int number;
   ~Descriptor() {
@@ -52,16 +49,13 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
-void MappedFile::prepare(std::span<const std::byte> part) const { advise(part, kPopulateRead); }
-void MappedFile::release(std::span<const std::byte> part) const { advise(part, MADV_DONTNEED); }
-
 // Whole pages, of which the last can end beyond the file.
-void MappedFile::advise(std::span<const std::byte> part, int advice) const {
+void MappedFile::release(std::span<const std::byte> part) const {
   if (part.empty()) return;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(part.data()) / page * page;
   const auto end = reinterpret_cast<std::uintptr_t>(part.data() + part.size());
-  madvise(reinterpret_cast<void*>(begin), end - begin, advice);
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace reshard::sim

@@ -19,13 +19,10 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  // Asks the system for bytes about to be read, in one request in place of one per few pages; and
-  // gives back the memory of bytes that were read. Neither is needed.
-  void prepare(std::span<const std::byte> part) const;
+  // Gives back the memory of bytes that were read; read again, they come from the file again.
   void release(std::span<const std::byte> part) const;
 
  private:
-  void advise(std::span<const std::byte> part, int advice) const;
   std::span<const std::byte> bytes_;
 };
 

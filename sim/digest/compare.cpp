@@ -31,7 +31,8 @@ class Comparer {
     for (std::size_t i = 0; i < wrong_.size(); ++i)
       if (kinds_[i] == DigestFaultKind::OtherData) open.push_back(&wrong_[i]);
     WhoseData(layouts_, expected_, std::move(open)).find(weights);
-    for (std::size_t i = 0; i < wrong_.size(); ++i) faults_.push_back(fault_of(wrong_[i], kinds_[i]));
+    for (std::size_t i = 0; i < wrong_.size(); ++i)
+      faults_.push_back(fault_of(wrong_[i], kinds_[i]));
     out_.findings = findings_of(std::move(faults_), layouts_, wrote_);
     return std::move(out_);
   }
@@ -40,11 +41,11 @@ class Comparer {
   void check_rows(const Digests& other) const {
     for (std::size_t t = 0; t < expected_.rows.size(); ++t)
       if (expected_.rows[t] != other.rows[t])
-        throw InputError(fmt::format(
-            "{}: expected blocks of {} rows of tensor {}, as in {}, found {}", other.file,
-            expected_.rows[t],
-            reshard::quoted((*layouts_.tensors)[id_of<ModelTensorId>(t)].name, 200),
-            expected_.file, other.rows[t]));
+        throw InputError(
+            fmt::format("{}: expected blocks of {} rows of tensor {}, as in {}, found {}",
+                        other.file, expected_.rows[t],
+                        reshard::quoted((*layouts_.tensors)[id_of<ModelTensorId>(t)].name, 200),
+                        expected_.file, other.rows[t]));
   }
 
   void compare_side(DigestSide side) {
@@ -88,13 +89,12 @@ class Comparer {
   }
 
   void explain(const WrongBlock& block, const BeforeDigests& before) {
-    std::int64_t bytes =
-        block.box.volume() * size_bytes((*layouts_.tensors)[block.tensor].dtype);
+    std::int64_t bytes = block.box.volume() * size_bytes((*layouts_.tensors)[block.tensor].dtype);
     auto [zeros, fresh] = zeros_.emplace(bytes, 0);
     if (fresh) zeros->second = digester_.zeros(bytes);
-    kinds_.push_back(block.digest == zeros->second          ? DigestFaultKind::Zeros
+    kinds_.push_back(block.digest == zeros->second              ? DigestFaultKind::Zeros
                      : block.digest == before_at(block, before) ? DigestFaultKind::Stale
-                                                            : DigestFaultKind::OtherData);
+                                                                : DigestFaultKind::OtherData);
   }
 
   // What was there before, if that is known: in the same part, else in any of the same elements.
@@ -114,8 +114,7 @@ class Comparer {
     if (!found) found = any_before(*before.digests, part);
     if (!found) return std::nullopt;
     std::int64_t rows = expected_.rows[block.tensor];
-    std::int64_t index =
-        part.box.dims() == 0 ? 0 : block.box.lo[0] / rows - part.box.lo[0] / rows;
+    std::int64_t index = part.box.dims() == 0 ? 0 : block.box.lo[0] / rows - part.box.lo[0] / rows;
     return found->blocks[to_index(index)];
   }
 

@@ -38,8 +38,8 @@ struct DigestFault {
   // Of WrongTensor and WrongIndex: the elements that are there.
   ModelTensorId got{-1};
   Box got_box = {};
-  bool whole = true;     // false: they begin so, and go on otherwise
-  bool swapped = false;  // the elements of `box` are at their place
+  bool whole = true;                 // false: they begin so, and go on otherwise
+  bool swapped = false;              // the elements of `box` are at their place
   std::vector<Rank> got_ranks = {};  // of this side that should have them, ascending
 };
 
@@ -50,10 +50,10 @@ struct DigestFinding {
   ModelTensorId tensor{-1}, got{-1};  // tensor: -1 of ranks without any digests
   std::string buffer = {};            // empty of those
   std::int64_t elements = 0;
-  std::vector<DigestFault> faults = {};  // by rank and box; the first is the example
-  std::vector<Rank> ranks = {};          // ascending
+  std::vector<DigestFault> faults = {};    // by rank and box; the first is the example
+  std::vector<Rank> ranks = {};            // ascending
   std::optional<std::int64_t> shift = {};  // got_box begins so many rows after box
-  std::string mistake = {};  // what it looks like; empty if nothing that is known
+  std::string mistake = {};                // what it looks like; empty if nothing that is known
 };
 
 // What was there before.

@@ -27,7 +27,9 @@ Place place_of(const DigestPart& part) {
 std::string name_of(const DigestFile& file, const DigestPart& part) {
   return fmt::format("{} in buffer {} of the side {}",
                      element_text({file.tensors[to_index(part.tensor)].name,
-                                   file.tensors[to_index(part.tensor)].shape, DType::U8, {}},
+                                   file.tensors[to_index(part.tensor)].shape,
+                                   DType::U8,
+                                   {}},
                                   part.box),
                      reshard::quoted(part.buffer, 200), text(part.side));
 }
@@ -106,8 +108,13 @@ DigestFile file_of(const Digests& digests, const ModelLayouts& layouts) {
       for (std::size_t p = 0; p < buffer.parts.size(); ++p) {
         const StoredPart& part = buffer.parts[p];
         if (const BlockDigestsRef& found = (*digests.of(side))[b][p])
-          out.parts.push_back({side, buffer.name, static_cast<std::int32_t>(part.tensor), part.box,
-                               index.time_of(id_of<StoredBufferId>(b), part, p), found, {buffer.rank}});
+          out.parts.push_back({side,
+                               buffer.name,
+                               static_cast<std::int32_t>(part.tensor),
+                               part.box,
+                               index.time_of(id_of<StoredBufferId>(b), part, p),
+                               found,
+                               {buffer.rank}});
       }
     }
   }
@@ -122,15 +129,16 @@ DigestFile gathered(const std::vector<DigestFile>& files) {
   std::set<std::tuple<Rank, Place>> seen;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (files[i].tensors != out.tensors)
-      throw InputError(fmt::format(
-          "digests {}: expected the tensors and rows of the first, found others", i));
+      throw InputError(
+          fmt::format("digests {}: expected the tensors and rows of the first, found others", i));
     out.sides.insert(out.sides.end(), files[i].sides.begin(), files[i].sides.end());
     for (const DigestPart& part : files[i].parts) {
       for (Rank rank : part.ranks)
         if (!seen.emplace(rank, place_of(part)).second)
-          throw InputError(fmt::format("digests {}: expected each part of a rank once, found {} of "
-                                       "rank {} again",
-                                       i, name_of(files[i], part), to_int(rank)));
+          throw InputError(
+              fmt::format("digests {}: expected each part of a rank once, found {} of "
+                          "rank {} again",
+                          i, name_of(files[i], part), to_int(rank)));
       out.parts.push_back(part);
     }
   }

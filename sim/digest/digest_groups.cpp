@@ -28,9 +28,8 @@ class Grouper {
   }
 
   std::vector<DigestFinding> findings(std::vector<DigestFault> faults) {
-    std::stable_sort(faults.begin(), faults.end(), [&](const auto& a, const auto& b) {
-      return place_of(a) < place_of(b);
-    });
+    std::stable_sort(faults.begin(), faults.end(),
+                     [&](const auto& a, const auto& b) { return place_of(a) < place_of(b); });
     std::map<Key, DigestFinding> grouped;
     for (DigestFault& fault : faults) add(std::move(fault), grouped);
     std::vector<DigestFinding> out;
@@ -40,9 +39,8 @@ class Grouper {
       finding.mistake = mistake_of(finding);
       out.push_back(std::move(finding));
     }
-    std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
-      return a.elements > b.elements;
-    });
+    std::stable_sort(out.begin(), out.end(),
+                     [](const auto& a, const auto& b) { return a.elements > b.elements; });
     return out;
   }
 
@@ -64,8 +62,7 @@ class Grouper {
   static DimVector distance(const DigestFault& fault) {
     DimVector out;
     if (fault.got == ModelTensorId{-1} || fault.got_box.dims() != fault.box.dims()) return out;
-    for (int d = 0; d < fault.box.dims(); ++d)
-      out.push_back(fault.got_box.lo[d] - fault.box.lo[d]);
+    for (int d = 0; d < fault.box.dims(); ++d) out.push_back(fault.got_box.lo[d] - fault.box.lo[d]);
     return out;
   }
 
@@ -73,8 +70,8 @@ class Grouper {
     const StoredBuffer& buffer = buffer_of(fault);
     if (fault.kind == DigestFaultKind::Missing && !heard_.contains({fault.side, buffer.rank}))
       return {fault.kind, fault.side, ModelTensorId{-1}, "", ModelTensorId{-1}, {}, false, false};
-    return {fault.kind,      fault.side,   part_of(fault).tensor, buffer.name, fault.got,
-            distance(fault), fault.whole, fault.swapped};
+    return {fault.kind, fault.side,      part_of(fault).tensor, buffer.name,
+            fault.got,  distance(fault), fault.whole,           fault.swapped};
   }
 
   void add(DigestFault&& fault, std::map<Key, DigestFinding>& grouped) const {
@@ -119,8 +116,8 @@ class Grouper {
   // The ranks of this side that should have all of what is there.
   std::vector<Rank> holders_of(const DigestFault& fault) {
     if (fault.got == ModelTensorId{-1}) return {};
-    auto [known, fresh] = holders_.emplace(std::tuple(fault.side, fault.got, fault.got_box),
-                                           std::vector<Rank>());
+    auto [known, fresh] =
+        holders_.emplace(std::tuple(fault.side, fault.got, fault.got_box), std::vector<Rank>());
     if (fresh) {
       for (const StoredBuffer& buffer : side_of(layouts_, fault.side).buffers())
         for (const StoredPart& part : buffer.parts)
@@ -136,20 +133,22 @@ class Grouper {
     if (finding.kind == DigestFaultKind::Zeros) return "never written";
     if (finding.kind == DigestFaultKind::Stale) return "not written again";
     if (finding.got == ModelTensorId{-1}) return "";
-    bool here = std::binary_search(first.got_ranks.begin(), first.got_ranks.end(),
-                                   buffer_of(first).rank);
-    std::string whose =
-        here || first.got_ranks.empty() ? "" : ranks_words(first.got_ranks);
+    bool here =
+        std::binary_search(first.got_ranks.begin(), first.got_ranks.end(), buffer_of(first).rank);
+    std::string whose = here || first.got_ranks.empty() ? "" : ranks_words(first.got_ranks);
     if (finding.shift)
-      return fmt::format("shifted by {} row{}{}", *finding.shift > 0 ? *finding.shift : -*finding.shift,
-                         *finding.shift == 1 || *finding.shift == -1 ? "" : "s",
-                         *finding.shift > 0 ? ", later ones are there" : ", earlier ones are there") +
+      return fmt::format(
+                 "shifted by {} row{}{}", *finding.shift > 0 ? *finding.shift : -*finding.shift,
+                 *finding.shift == 1 || *finding.shift == -1 ? "" : "s",
+                 *finding.shift > 0 ? ", later ones are there" : ", earlier ones are there") +
              (whose.empty() ? "" : fmt::format(", those of {}", whose));
     std::string other = finding.kind == DigestFaultKind::WrongTensor
                             ? fmt::format("'{}'", (*layouts_.tensors)[finding.got].name)
                             : "other rows";
-    if (finding.kind == DigestFaultKind::WrongIndex && !whose.empty()) other = whose;
-    else if (!whose.empty()) other += fmt::format(" of {}", whose);
+    if (finding.kind == DigestFaultKind::WrongIndex && !whose.empty())
+      other = whose;
+    else if (!whose.empty())
+      other += fmt::format(" of {}", whose);
     if (first.swapped) return fmt::format("swapped with {}", other);
     return whose.empty() ? "" : fmt::format("what belongs to {}", whose);
   }

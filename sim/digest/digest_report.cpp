@@ -119,8 +119,8 @@ std::string digest_text(const DigestReport& report, std::size_t rows, std::size_
   facts.add("ranks", fmt::format("{} ({}): {}, {}", ranks_words(ranks_of(report)),
                                  joined(found.sides, ", ", [](auto side) { return text(side); }),
                                  counted(found.blocks, "block"), bytes_text(found.bytes)));
-  facts.add("verdict", found.findings.empty() ? "equal: every rank has what it should"
-                                              : verdict(report));
+  facts.add("verdict",
+            found.findings.empty() ? "equal: every rank has what it should" : verdict(report));
   std::string out = facts.text(width);
   if (found.findings.empty()) return out;
   Wording wording(report);

@@ -29,9 +29,8 @@ class Reader {
 
   DigestFile read() {
     if (text_.find("\"reshard_digest\"") == std::string_view::npos)
-      throw InputError(
-          fmt::format("{}: expected digests, as reshard digest prints them, found {}", place_,
-                      file_look(text_)));
+      throw InputError(fmt::format("{}: expected digests, as reshard digest prints them, found {}",
+                                   place_, file_look(text_)));
     auto json = read_json<TraceJson>(text_, place_, kLimits);
     TraceFields fields(json, place_);
     fields.integer("reshard_digest", 1, 1);
@@ -62,8 +61,7 @@ class Reader {
     for (std::size_t i = 0; i < values.size(); ++i) {
       std::string place = fmt::format("{}: {}[{}]", place_, name, i);
       if (!values[i].is_object())
-        throw InputError(
-            fmt::format("{}: expected an object, found {}", place, shown(values[i])));
+        throw InputError(fmt::format("{}: expected an object, found {}", place, shown(values[i])));
       TraceFields fields(values[i], place);
       try {
         read(fields);
@@ -99,8 +97,8 @@ class Reader {
     std::string name = fields.string("tensor", "the name of a tensor");
     auto found = by_name_.find(name);
     if (found == by_name_.end())
-      throw InputError(fmt::format("tensor: expected one of \"tensors\", found {}",
-                                   reshard::quoted(name, 200)));
+      throw InputError(
+          fmt::format("tensor: expected one of \"tensors\", found {}", reshard::quoted(name, 200)));
     part.tensor = static_cast<std::int32_t>(found->second);
     const DigestTensor& tensor = out_.tensors[found->second];
     part.box = parse_box(fields.string("box", "a box such as \"0:4,:\""), tensor.shape, "box");
@@ -114,9 +112,9 @@ class Reader {
                                    kMostRankParts));
     BlockDigests digests;
     digests.blocks = read_digests(fields, "digests", block_count(part.box, tensor.rows));
-    digests.heads = fields.has("heads") ? read_digests(fields, "heads",
-                                                       block_count(part.box, tensor.rows))
-                                        : digests.blocks;
+    digests.heads = fields.has("heads")
+                        ? read_digests(fields, "heads", block_count(part.box, tensor.rows))
+                        : digests.blocks;
     part.digests = std::make_shared<const BlockDigests>(std::move(digests));
     out_.parts.push_back(std::move(part));
   }

@@ -134,8 +134,9 @@ Digests digests_of_buffers(const ModelLayouts& layouts, DigestSide side, Rank ra
   for (const HeldBuffer& held : buffers) {
     std::optional<StoredBufferId> id = stored.find(rank, held.name);
     if (!id)
-      throw InputError(fmt::format("buffers: expected those that rank {} has on the side {}, found {}",
-                                   to_int(rank), text(side), reshard::quoted(held.name, 200)));
+      throw InputError(
+          fmt::format("buffers: expected those that rank {} has on the side {}, found {}",
+                      to_int(rank), text(side), reshard::quoted(held.name, 200)));
     if (seen[to_index(*id)])
       throw InputError(fmt::format("buffers: expected each once, found {} twice",
                                    reshard::quoted(held.name, 200)));
@@ -148,8 +149,8 @@ Digests digests_of_buffers(const ModelLayouts& layouts, DigestSide side, Rank ra
                                    text(buffer.dtype), text(buffer.shape), held.bytes.size()));
     for (std::size_t p = 0; p < buffer.parts.size(); ++p) {
       const StoredPart& part = buffer.parts[p];
-      digests[*id][p] = std::make_shared<const BlockDigests>(digests_of(
-          held.bytes, part.view(), part.box, out.rows[part.tensor], element, digester));
+      digests[*id][p] = std::make_shared<const BlockDigests>(
+          digests_of(held.bytes, part.view(), part.box, out.rows[part.tensor], element, digester));
     }
   }
   return out;

@@ -31,9 +31,9 @@ inline const Stored& side_of(const ModelLayouts& layouts, DigestSide side) {
 std::vector<DigestSide> parse_sides(std::string_view text, std::string_view field);
 
 struct Digests {
-  std::string file;                                // for messages
-  IndexVector<ModelTensorId, std::int64_t> rows;   // of a block, by tensor
-  std::optional<SideDigests> sides[2];             // by DigestSide
+  std::string file;                               // for messages
+  IndexVector<ModelTensorId, std::int64_t> rows;  // of a block, by tensor
+  std::optional<SideDigests> sides[2];            // by DigestSide
   std::optional<SideDigests>& of(DigestSide side) { return sides[to_index(side)]; }
   const std::optional<SideDigests>& of(DigestSide side) const { return sides[to_index(side)]; }
 };

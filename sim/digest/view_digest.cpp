@@ -30,8 +30,7 @@ std::uint64_t ViewDigester::digest(std::span<const std::byte> memory, const Stri
                 "a view beyond its memory");
   if (dim < 0) {
     std::span<const std::byte> whole = at(view.offset, run);
-    return digest64_of(
-        whole.first(std::min(whole.size(), static_cast<std::size_t>(most_bytes))));
+    return digest64_of(whole.first(std::min(whole.size(), static_cast<std::size_t>(most_bytes))));
   }
   left_ = most_bytes;
   DimVector outer(dim, 0);

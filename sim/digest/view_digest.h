@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "core/base/digest64.h"
 #include "core/stored/view.h"
+#include "sim/digest/digest64.h"
 
 namespace reshard::sim {
 

@@ -136,9 +136,9 @@ void WhoseData::scan_rows(const Weights::Tensor& weight, ModelTensorId tensor, c
       Box box = columns;
       box.lo[0] = row;
       box.hi[0] = row + block.box.extent(0);
-      bool whole = box.hi[0] <= of.shape[0] &&
-                   digester_.digest(weight.entry.bytes, view_of(box, of.shape), element) ==
-                       block.digest;
+      bool whole =
+          box.hi[0] <= of.shape[0] &&
+          digester_.digest(weight.entry.bytes, view_of(box, of.shape), element) == block.digest;
       if (!whole && bytes_of(tensor, head) < kLeastHeadBytes) continue;
       offer(block, tensor, whole ? box : head, whole);
     }
@@ -158,8 +158,8 @@ void WhoseData::offer(WrongBlock& block, ModelTensorId tensor, const Box& box, b
     return std::tuple(!is_whole, !swapped, !same, !columns, far);
   };
   bool swapped = whole && is_swapped(block, tensor, box);
-  if (block.got != ModelTensorId{-1} && rank(block.got, block.got_box, block.whole, block.swapped) <=
-                                            rank(tensor, box, whole, swapped))
+  if (block.got != ModelTensorId{-1} && rank(block.got, block.got_box, block.whole,
+                                             block.swapped) <= rank(tensor, box, whole, swapped))
     return;
   block.got = tensor;
   block.got_box = box;

@@ -34,7 +34,7 @@ MappedFile::MappedFile(const std::string& path, std::string_view what) {
   // Without waiting, as for the writer of a pipe.
   Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.number < 0) refuse(errno == ENOENT ? "no such file" : std::strerror(errno));
-  struct stat status{};
+  struct stat status {};
   if (fstat(file.number, &status) != 0) refuse(std::strerror(errno));
   if (S_ISDIR(status.st_mode)) refuse("a directory");
   if (!S_ISREG(status.st_mode)) refuse("no regular file");

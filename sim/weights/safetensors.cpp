@@ -30,16 +30,26 @@ struct DtypeRow {
   std::optional<DType> dtype;
 };
 constexpr DtypeRow kDtypes[] = {
-    {"F64", 64, DType::F64},       {"F32", 32, DType::F32},
-    {"F16", 16, DType::F16},       {"BF16", 16, DType::BF16},
-    {"F8_E4M3", 8, DType::F8E4M3}, {"F8_E5M2", 8, DType::F8E5M2},
-    {"I64", 64, DType::I64},       {"I32", 32, DType::I32},
-    {"I16", 16, DType::I16},       {"I8", 8, DType::I8},
-    {"U8", 8, DType::U8},          {"BOOL", 8, DType::Bool},
-    {"C64", 64, DType::C64},       {"U64", 64, {}},
-    {"U32", 32, {}},               {"U16", 16, {}},
-    {"F8_E8M0", 8, {}},            {"F6_E2M3", 6, {}},
-    {"F6_E3M2", 6, {}},            {"F4", 4, {}},
+    {"F64", 64, DType::F64},
+    {"F32", 32, DType::F32},
+    {"F16", 16, DType::F16},
+    {"BF16", 16, DType::BF16},
+    {"F8_E4M3", 8, DType::F8E4M3},
+    {"F8_E5M2", 8, DType::F8E5M2},
+    {"I64", 64, DType::I64},
+    {"I32", 32, DType::I32},
+    {"I16", 16, DType::I16},
+    {"I8", 8, DType::I8},
+    {"U8", 8, DType::U8},
+    {"BOOL", 8, DType::Bool},
+    {"C64", 64, DType::C64},
+    {"U64", 64, {}},
+    {"U32", 32, {}},
+    {"U16", 16, {}},
+    {"F8_E8M0", 8, {}},
+    {"F6_E2M3", 6, {}},
+    {"F6_E3M2", 6, {}},
+    {"F4", 4, {}},
 };
 
 using Header = nlohmann::json;
@@ -66,8 +76,8 @@ class HeaderReader {
   [[noreturn]] void fail(const std::string& what) const {
     throw InputError(fmt::format("{}: {}", place_, what));
   }
-  [[noreturn]] void fail(const std::string& name, std::string_view field,
-                         std::string_view expected, const std::string& found) const {
+  [[noreturn]] void fail(const std::string& name, std::string_view field, std::string_view expected,
+                         const std::string& found) const {
     fail(fmt::format("tensor {}: {}: expected {}, found {}", reshard::quoted(name, 200), field,
                      expected, found));
   }
@@ -98,7 +108,8 @@ class HeaderReader {
   }
 
   void check_metadata(const Header& value) const {
-    if (!value.is_object()) fail("__metadata__: expected an object of texts, found " + shown(value));
+    if (!value.is_object())
+      fail("__metadata__: expected an object of texts, found " + shown(value));
     for (const auto& [name, text] : value.items())
       if (!text.is_string())
         fail(fmt::format("__metadata__: {}: expected a text, found {}", reshard::quoted(name),
@@ -145,8 +156,8 @@ class HeaderReader {
     auto begin = integer_in(value[0], 0, kMaxBytes), end = integer_in(value[1], 0, kMaxBytes);
     if (!begin || !end || *begin > *end) fail(name, "data_offsets", kWhat, value.dump());
     if (to_index(*end) > data_.size())
-      fail(name, "data_offsets", fmt::format("at most the {} bytes of data that follow the header",
-                                             data_.size()),
+      fail(name, "data_offsets",
+           fmt::format("at most the {} bytes of data that follow the header", data_.size()),
            value.dump());
     return data_.subspan(to_index(*begin), to_index(*end - *begin));
   }
@@ -167,10 +178,11 @@ class HeaderReader {
 
   // Sorts by offset; tensors without data come before the one that begins there.
   void check_order(std::vector<SafetensorsEntry>& entries) const {
-    auto place = [](const SafetensorsEntry& e) { return std::tuple(e.bytes.data(), e.bytes.size()); };
-    std::stable_sort(entries.begin(), entries.end(), [&](const auto& a, const auto& b) {
-      return place(a) < place(b);
-    });
+    auto place = [](const SafetensorsEntry& e) {
+      return std::tuple(e.bytes.data(), e.bytes.size());
+    };
+    std::stable_sort(entries.begin(), entries.end(),
+                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
     const std::byte* end = data_.data();
     for (const SafetensorsEntry& entry : entries) {
       auto begin = entry.bytes.data() - data_.data(), expected = end - data_.data();

@@ -86,9 +86,10 @@ void Weights::add_index(const std::string& path) {
   std::map<std::string, std::vector<std::string>> names_by_file;
   for (const auto& [name, value] : index["weight_map"].items()) {
     if (!value.is_string() || !is_plain_name(value.get_ref<const std::string&>()))
-      throw InputError(fmt::format("{}: tensor {}: expected the name of a file beside the index, "
-                                   "found {}",
-                                   place, quoted(name, 200), shown(value)));
+      throw InputError(
+          fmt::format("{}: tensor {}: expected the name of a file beside the index, "
+                      "found {}",
+                      place, quoted(name, 200), shown(value)));
     names_by_file[value.get_ref<const std::string&>()].push_back(name);
   }
   std::size_t slash = path.rfind('/');

@@ -63,8 +63,7 @@ sim::Digests wrote_in(const std::vector<std::string>& paths, const sim::ModelLay
     files.push_back(file_in(path));
     sim::digests_in(files.back(), layouts, shown_path(path));  // refuses it by its name
   }
-  return sim::digests_in(sim::gathered(files), layouts,
-                         fmt::format("{} files", paths.size()));
+  return sim::digests_in(sim::gathered(files), layouts, fmt::format("{} files", paths.size()));
 }
 
 // Earlier weights, or an earlier file of digests, which is recognised by its content.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// XXH3-64 digests, as `xxhsum -H3` prints them: half as long as those of digest.h, for lists of
+// XXH3-64 digests, as `xxhsum -H3` prints them: half as long as those of
+// core/base/digest.h, for lists of
 // many that are compared by accident and not by design.
 #pragma once
 
@@ -10,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace reshard {
+namespace reshard::sim {
 
 std::uint64_t digest64_of(std::span<const std::byte> bytes);
 
@@ -34,4 +35,4 @@ class Hasher64 {
   void* state_;  // owned XXH3_state_t
 };
 
-}  // namespace reshard
+}  // namespace reshard::sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/base/digest64.h"
+#include "sim/digest/digest64.h"
 
 #include <charconv>
 
@@ -8,7 +8,7 @@
 
 #include "core/base/errors.h"
 
-namespace reshard {
+namespace reshard::sim {
 
 std::uint64_t digest64_of(std::span<const std::byte> bytes) {
   return XXH3_64bits(bytes.data(), bytes.size());
@@ -43,4 +43,4 @@ std::uint64_t Hasher64::take() {
   return out;
 }
 
-}  // namespace reshard
+}  // namespace reshard::sim

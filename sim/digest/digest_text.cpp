@@ -32,6 +32,8 @@ class Reader {
       throw InputError(fmt::format("{}: expected digests, as reshard digest prints them, found {}",
                                    place_, file_look(text_)));
     auto json = read_json<TraceJson>(text_, place_, kLimits);
+    if (!json.is_object())
+      throw InputError(fmt::format("{}: expected one JSON object, found {}", place_, shown(json)));
     TraceFields fields(json, place_);
     fields.integer("reshard_digest", 1, 1);
     for (DigestSide side : kDigestSides) {

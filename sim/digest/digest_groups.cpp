@@ -39,8 +39,10 @@ class Grouper {
       finding.mistake = mistake_of(finding);
       out.push_back(std::move(finding));
     }
-    std::stable_sort(out.begin(), out.end(),
-                     [](const auto& a, const auto& b) { return a.elements > b.elements; });
+    std::stable_sort(out.begin(), out.end(), [&](const auto& a, const auto& b) {
+      return std::tuple(-a.elements, place_of(a.faults.front())) <
+             std::tuple(-b.elements, place_of(b.faults.front()));
+    });
     return out;
   }
 
@@ -54,8 +56,9 @@ class Grouper {
   const StoredPart& part_of(const DigestFault& fault) const {
     return buffer_of(fault).parts[to_index(fault.part)];
   }
-  auto place_of(const DigestFault& fault) const {
-    return std::tuple(fault.side, buffer_of(fault).rank, fault.buffer, fault.part, fault.box);
+  using Place = std::tuple<DigestSide, Rank, StoredBufferId, std::int32_t, Box>;
+  Place place_of(const DigestFault& fault) const {
+    return {fault.side, buffer_of(fault).rank, fault.buffer, fault.part, fault.box};
   }
 
   // How far what is there is from where it belongs; nothing between tensors of other dims.

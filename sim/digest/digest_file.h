@@ -32,6 +32,7 @@ struct DigestPart {
 };
 
 struct DigestFile {
+  std::string place;  // its name in messages
   std::vector<DigestTensor> tensors;
   std::vector<DigestSide> sides;  // that the file is about, ascending
   std::vector<DigestPart> parts;
@@ -42,7 +43,7 @@ DigestFile read_digest_file(std::string_view text, const std::string& place);
 std::string write_digest_file(const DigestFile& file);
 
 DigestFile file_of(const Digests& digests, const ModelLayouts& layouts);
-// The parts of all. Throws InputError, naming a file by its number, where tensors or rows differ,
+// The parts of all. Throws InputError, naming a file, where tensors or rows differ,
 // and where a rank's part occurs twice.
 DigestFile gathered(const std::vector<DigestFile>& files);
 // Throws InputError where the file has tensors, rows or parts other than the layouts.

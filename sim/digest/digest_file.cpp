@@ -94,6 +94,7 @@ class PartIndex {
 
 DigestFile file_of(const Digests& digests, const ModelLayouts& layouts) {
   DigestFile out;
+  out.place = digests.file;
   for (std::size_t t = 0; t < layouts.tensors->size(); ++t) {
     const ModelTensor& tensor = (*layouts.tensors)[id_of<ModelTensorId>(t)];
     out.tensors.push_back({tensor.name, tensor.shape, tensor.dtype, digests.rows[t]});
@@ -129,16 +130,16 @@ DigestFile gathered(const std::vector<DigestFile>& files) {
   std::set<std::tuple<Rank, Place>> seen;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (files[i].tensors != out.tensors)
-      throw InputError(
-          fmt::format("digests {}: expected the tensors and rows of the first, found others", i));
+      throw InputError(fmt::format("{}: expected the tensors and rows of {}, found others",
+                                   files[i].place, files.front().place));
     out.sides.insert(out.sides.end(), files[i].sides.begin(), files[i].sides.end());
     for (const DigestPart& part : files[i].parts) {
       for (Rank rank : part.ranks)
         if (!seen.emplace(rank, place_of(part)).second)
           throw InputError(
-              fmt::format("digests {}: expected each part of a rank once, found {} of "
+              fmt::format("{}: expected each part of a rank once, found {} of "
                           "rank {} again",
-                          i, name_of(files[i], part), to_int(rank)));
+                          files[i].place, name_of(files[i], part), to_int(rank)));
       out.parts.push_back(part);
     }
   }

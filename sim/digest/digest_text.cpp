@@ -28,6 +28,7 @@ class Reader {
   Reader(std::string_view text, const std::string& place) : text_(text), place_(place) {}
 
   DigestFile read() {
+    out_.place = place_;
     if (text_.find("\"reshard_digest\"") == std::string_view::npos)
       throw InputError(fmt::format("{}: expected digests, as reshard digest prints them, found {}",
                                    place_, file_look(text_)));

@@ -114,9 +114,9 @@ TEST_CASE("digests that do not belong together are not gathered") {
   DigestFile file = read_digest_file(kFile, "d.json");
   CHECK_THROWS_WITH(gathered({}), Contains("expected at least one"));
   CHECK_THROWS_WITH(gathered({file, file}),
-                    Contains("digests 1: expected each part of a rank once, found w[:,:] in buffer "
+                    Contains("d.json: expected each part of a rank once, found w[:,:] in buffer "
                              "'b' of the side to of rank 0 again"));
   DigestFile other = file;
   other.tensors[0].rows = 3;
-  CHECK_THROWS_WITH(gathered({file, other}), Contains("digests 1: expected the tensors and rows"));
+  CHECK_THROWS_WITH(gathered({file, other}), Contains("d.json: expected the tensors and rows"));
 }

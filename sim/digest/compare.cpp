@@ -102,6 +102,8 @@ class Comparer {
     const ModelTensor& tensor = (*layouts_.tensors)[block.tensor];
     if (before.weights != nullptr) {
       const Weights::Tensor& weight = weight_of(*before.weights, *layouts_.tensors, block.tensor);
+      if (before_ != nullptr && before_ != &weight) before_->file->release(before_->entry.bytes);
+      before_ = &weight;
       return digester_.digest(weight.entry.bytes, view_of(block.box, tensor.shape),
                               size_bytes(tensor.dtype));
     }
@@ -152,6 +154,7 @@ class Comparer {
   std::vector<DigestFaultKind> kinds_;  // of wrong_
   std::vector<DigestFault> faults_;
   std::map<std::int64_t, std::uint64_t> zeros_;  // by size
+  const Weights::Tensor* before_ = nullptr;      // that was read last
   std::map<std::pair<ModelTensorId, Box>, BlockDigestsRef> by_box_;
   ViewDigester digester_;
 };

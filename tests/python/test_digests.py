@@ -166,7 +166,3 @@ class DigestTest(unittest.TestCase):
         ):
             with self.assertRaisesRegex(reshard.InputError, what):
                 reshard.gather_digests(wrong)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -46,7 +46,7 @@ def _bytes_of(array, name) -> Memory:
         view = getattr(array, "view", None)
         torch = sys.modules.get("torch")
         try:
-            if torch is not None and isinstance(array, torch.Tensor):
+            if isinstance(array, getattr(torch, "Tensor", ())):
                 return memory_of(array.detach().view(torch.uint8), name)
             if callable(view) and hasattr(array, "__array_interface__"):
                 return memory_of(view("u1"), name)

@@ -55,7 +55,7 @@ void require_few_blocks(const Stored& side, const Digests& digests, std::string_
   std::int64_t blocks = 0;
   for (const StoredBuffer& buffer : side.buffers())
     for (const StoredPart& part : buffer.parts) {
-      blocks += std::min(kMostBlocks, block_count(part.box, digests.rows[part.tensor]));
+      blocks += std::min(kMostBlocks + 1, block_count(part.box, digests.rows[part.tensor]));
       if (blocks > kMostBlocks)
         throw InputError(fmt::format(
             "{}: expected at most {} blocks on all ranks, found more; give blocks more rows", field,

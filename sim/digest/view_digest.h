@@ -30,6 +30,7 @@ class ViewDigester {
 
   Hasher64 hasher_;
   std::vector<std::byte> gathered_;  // short pieces, not yet added
+  std::vector<std::byte> across_;    // rows whose elements are far from each other
   std::int64_t left_ = 0;            // bytes until the limit
 };
 

@@ -132,14 +132,17 @@ void WhoseData::scan_rows(const Weights::Tensor& weight, ModelTensorId tensor, c
         heads, head_digest(weight.entry.bytes, view_of(head, of.shape), element, digester_));
     for (auto at = first; at != last; ++at) {
       WrongBlock& block = *at->second;
-      if (block.whole && block.tries >= kMostTries) continue;
+      if (block.tries >= kMostTries) continue;
       Box box = columns;
       box.lo[0] = row;
       box.hi[0] = row + block.box.extent(0);
       bool whole =
           box.hi[0] <= of.shape[0] &&
           digester_.digest(weight.entry.bytes, view_of(box, of.shape), element) == block.digest;
-      if (!whole && bytes_of(tensor, head) < kLeastHeadBytes) continue;
+      if (!whole && bytes_of(tensor, head) < kLeastHeadBytes) {
+        ++block.tries;
+        continue;
+      }
       offer(block, tensor, whole ? box : head, whole);
     }
   }

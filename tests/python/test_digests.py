@@ -7,8 +7,11 @@ import json
 import os
 import pathlib
 import struct
+import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 import reshard
 
@@ -113,6 +116,25 @@ class DigestTest(unittest.TestCase):
         ):
             self.assertEqual(reshard.digest(LAYOUTS, 1, {BUFFER: each}), expected)
 
+    def test_tensors_that_dlpack_does_not_know(self):
+        held = bytes(right_buffers(self.weights)[1])
+
+        class Tensor:
+            def __dlpack__(self, **_):
+                raise BufferError("no such dtype")
+
+            def detach(self):
+                return self
+
+            def view(self, dtype):
+                assert dtype == "uint8"
+                return held
+
+        torch = types.SimpleNamespace(uint8="uint8", Tensor=Tensor)
+        with unittest.mock.patch.dict(sys.modules, {"torch": torch}):
+            found = reshard.digest(LAYOUTS, 1, {BUFFER: Tensor()})
+        self.assertEqual(found, reshard.digest(LAYOUTS, 1, {BUFFER: held}))
+
     def test_arrays_of_numpy(self):
         try:
             import ml_dtypes
@@ -155,6 +177,11 @@ class DigestTest(unittest.TestCase):
         refused("buffers: expected a string", LAYOUTS, 1, {1: held})
         refused("buffer protocol", LAYOUTS, 1, {BUFFER: 17})
         refused("^layouts:2: dtype", [{"tensor": "w", "shape": [1]}], 1, {})
+        large = [
+            {"tensor": "w", "shape": [2**30], "dtype": "f32"},
+            {"side": "to", "tensor": "w", "mesh": "1"},
+        ]
+        refused("at most 16777216 blocks", large, 0, {}, rows=1)
         one = reshard.digest(LAYOUTS, 1, {BUFFER: held})
         for wrong, what in (
             ([], "expected 1 or more"),

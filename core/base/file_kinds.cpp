@@ -81,6 +81,7 @@ constexpr Row kXml[] = {
 constexpr Row kJson[] = {
     {"", {"\"reshard_trace\""}, {"trace", "a reshard trace"}},
     {"", {"\"reshard_check\""}, {"copies", "copies for reshard check"}},
+    {"", {"\"reshard_digest\""}, {"", "digests of reshard digest"}},
     {"", {"\"reshard_measurements\""}, {"", "reshard validate --measurements output"}},
     {"", {"\"schema\"", "\"reshard."}, {"report", "a reshard report (--json)"}},
     {"", {"\"traceEvents\"", "\"deviceProperties\""}, {"", "a torch.profiler trace (Kineto)"}},

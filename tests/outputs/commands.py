@@ -220,9 +220,16 @@ def commands(inputs, reshard):
                 yield ["plan", "--requests", name, "--planner", "p2p", "--emit", form]
     yield ["layout", "--mesh", "2x3", "--shape", "12,10,7", "--placements", "_S(0,2)S(1)"]
     yield ["where", "k_proj[2,:]", "traces/checks/qkv.copies", "--json"]
+    digest = ["digest", "--layout", "traces/checks/qkv.copies"]
+    weights, expected, found = (
+        f"traces/checks/qkv.{kind}" for kind in ("safetensors", "expected.json", "found.json"))
+    for rows in ([], ["--rows", "1"], ["--rows", "3", "--side", "both"]):
+        yield [*digest, "--weights", weights, *rows]
+    for options in ([], ["--json"], ["--weights", weights, "-v"], ["--before", found]):
+        yield [*digest, "--expect", expected, found, *options]
     # Not of `validate`: it names the backends that were found.
     for name in ("plan", "simulate", "replay", "sweep", "topo", "calibrate", "check",
-                 "layout", "where", "compare", "ops"):  # fmt: skip
+                 "digest", "layout", "where", "compare", "ops"):  # fmt: skip
         yield [name, "--help"]
     yield ["manual"]
     yield ["completion", "bash"]

@@ -36,7 +36,7 @@ extern "C" {
 #endif
 
 /* The number of nodes in reshard.map. Nothing is ever removed under one SOVERSION. */
-#define RESHARD_API_VERSION 6
+#define RESHARD_API_VERSION 7
 
 #define RESHARD_MAX_DIMS 8
 
@@ -247,11 +247,33 @@ RESHARD_API int32_t reshard_plan_get_times(const reshard_plan* plan,
 /* ---- The command line ---- */
 
 /* Runs `reshard ARGUMENTS` and returns what it prints: tables, or JSON (tools/json-schemas.md) with
- * "--json". For plan, simulate, replay, sweep, calibrate, topo, check, compare and ops. Reads and
- * writes the files that the options name. Fails with the program's exit codes; with
+ * "--json". For plan, simulate, replay, sweep, calibrate, topo, check, digest, compare and ops.
+ * Reads and writes the files that the options name. Fails with the program's exit codes; with
  * RESHARD_FINDINGS the text is returned nevertheless. Free it with reshard_text_free. */
 RESHARD_API int32_t reshard_command(const char* const* arguments, int32_t count, char** text,
                                     int64_t* text_bytes);
+
+/* ---- Digests of what ranks hold (docs/digest.md) ---- */
+
+typedef struct reshard_held_buffer {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* name; /* as the layouts have it: UTF-8 */
+  const void* data;
+  int64_t bytes; /* all of the buffer, padding included */
+} reshard_held_buffer;
+
+/* Digests of the buffers of one rank, as a file that `reshard digest` reads. `layouts`: a file, as
+ * `reshard check` reads it; `side`: "from" or "to"; `rows` of a block, 0: the default, as when the
+ * expected digests were printed; `buffers`: `count` of them, all of the same struct_size, each at
+ * most once. Free `text` with reshard_text_free. */
+RESHARD_API int32_t reshard_digest_buffers(const char* layouts, const char* side, int32_t rank,
+                                           int64_t rows, const reshard_held_buffer* buffers,
+                                           int32_t count, char** text, int64_t* text_bytes);
+/* Joins the digests of several ranks, at least one, into one file. Free `text` with
+ * reshard_text_free. */
+RESHARD_API int32_t reshard_digest_gather(const char* const* texts, int32_t count, char** text,
+                                          int64_t* text_bytes);
 
 #ifdef __cplusplus
 }

@@ -75,6 +75,7 @@ CommandOutput output_of(std::vector<std::string> arguments) {
   add_calibrate_command(app);
   add_topo_command(app);
   add_check_command(app);
+  add_digest_command(app);
   add_layout_command(app);
   add_where_command(app);
   add_compare_command(app);

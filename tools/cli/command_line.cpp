@@ -74,10 +74,14 @@ void add_argument(CLI::App& command, const char* name, Value& value, const std::
 template void add_argument(CLI::App&, const char*, std::string&, const std::string&);
 template void add_argument(CLI::App&, const char*, std::vector<std::string>&, const std::string&);
 
-void add_optional_argument(CLI::App& command, const char* name, std::string& value,
+template <class Value>
+void add_optional_argument(CLI::App& command, const char* name, Value& value,
                            const std::string& help) {
   command.add_option(name, value, help);
 }
+template void add_optional_argument(CLI::App&, const char*, std::string&, const std::string&);
+template void add_optional_argument(CLI::App&, const char*, std::vector<std::string>&,
+                                    const std::string&);
 
 void require_with(CLI::App& command, const char* option, const char* other) {
   command.get_option(option)->needs(command.get_option(other));

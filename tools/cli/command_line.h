@@ -27,7 +27,8 @@ CLI::App& add_command_group(CLI::App& app, const char* name, const std::string& 
 // Adds a positional argument: text or a list of text, not empty.
 template <class Value>
 void add_argument(CLI::App& command, const char* name, Value& value, const std::string& help);
-void add_optional_argument(CLI::App& command, const char* name, std::string& value,
+template <class Value>
+void add_optional_argument(CLI::App& command, const char* name, Value& value,
                            const std::string& help);
 
 // Refuses `option` where `other` is not given.

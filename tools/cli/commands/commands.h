@@ -25,6 +25,7 @@ void add_calibrate_command(CLI::App& app);  // command_calibrate.cpp
 void add_topo_command(CLI::App& app);       // command_topo.cpp
 void add_compare_command(CLI::App& app);    // command_compare.cpp
 void add_check_command(CLI::App& app);      // command_check.cpp
+void add_digest_command(CLI::App& app);     // command_digest.cpp
 void add_layout_command(CLI::App& app);     // command_layout.cpp
 void add_where_command(CLI::App& app);      // command_layout.cpp
 void add_ops_command(CLI::App& app);        // command_ops.cpp

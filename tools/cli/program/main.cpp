@@ -32,6 +32,7 @@ void add_commands(CLI::App& app) {
   add_calibrate_command(app);
   add_topo_command(app);
   add_check_command(app);
+  add_digest_command(app);
   add_layout_command(app);
   add_where_command(app);
   add_compare_command(app);

@@ -6,6 +6,7 @@
 """
 
 from ._commands import bound, check, command, compare, replay, simulate, sweep, topologies, topology
+from ._digests import digest, gather_digests
 from ._execute import Transfer, execute
 from ._layouts import Mesh, Partial, Replicate, Shard, StridedShard
 from ._library import BackendError, CheckFailure, Findings, InputError, ReshardError, version
@@ -37,8 +38,10 @@ __all__ = [
     "check",
     "command",
     "compare",
+    "digest",
     "execute",
     "execute_all",
+    "gather_digests",
     "plan",
     "plan_job",
     "replay",

@@ -116,6 +116,15 @@ Shards = struct(
 )
 
 
+HeldBuffer = struct(
+    "HeldBuffer",
+    ("reserved", c.c_uint32),
+    ("name", c.c_char_p),
+    ("data", c.c_void_p),
+    ("bytes", c.c_int64),
+)
+
+
 class Transfer(c.Structure):
     _fields_ = [*each(c.c_int32, "peer tag"), ("data", c.c_void_p), ("bytes", c.c_int64)]
 
@@ -299,7 +308,8 @@ class Handle:
         weakref.finalize(self, free, self.pointer.value).atexit = False
 
 
-def _taken(text, size):
+def taken(text, size):
+    """A text that the library returned, which is freed."""
     out = c.string_at(text, size.value).decode(errors="replace")
     _library.reshard_text_free(text)
     return out
@@ -309,7 +319,7 @@ def written(name, handle):
     """The text that reshard_NAME returns."""
     text, size = c.c_void_p(), c.c_int64()
     call(name, handle, c.byref(text), c.byref(size))
-    return _taken(text, size)
+    return taken(text, size)
 
 
 def digest(handle):
@@ -325,7 +335,7 @@ def report(handle, form):
     long_call(
         "plan_report", handle.pointer, form.encode(), c.byref(text), c.byref(size), keeps=handle
     )
-    return _taken(text, size)
+    return taken(text, size)
 
 
 def command(arguments):
@@ -336,6 +346,6 @@ def command(arguments):
     try:
         long_call("command", array, len(words), c.byref(text), c.byref(size))
     except Findings as findings:
-        findings.text = _taken(text, size) if text.value else ""
+        findings.text = taken(text, size) if text.value else ""
         raise
-    return _taken(text, size)
+    return taken(text, size)

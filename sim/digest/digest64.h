@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// XXH3-64 digests, as `xxhsum -H3` prints them: half as long as those of
+// core/base/digest.h, for lists of
+// many that are compared by accident and not by design.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace reshard::sim {
+
+std::uint64_t digest64_of(std::span<const std::byte> bytes);
+
+// 16 lower-case hex digits, and what they stand for; nothing for any other text.
+std::string digest64_text(std::uint64_t digest);
+std::optional<std::uint64_t> parse_digest64(std::string_view text);
+
+// Digest of data that is added in pieces; equals digest64_of of their concatenation.
+class Hasher64 {
+ public:
+  Hasher64();
+  ~Hasher64();
+  Hasher64(const Hasher64&) = delete;
+  Hasher64& operator=(const Hasher64&) = delete;
+
+  void add(std::span<const std::byte> bytes);
+  // Of all that was added since the last call, or since the beginning.
+  std::uint64_t take();
+
+ private:
+  void* state_;  // owned XXH3_state_t
+};
+
+}  // namespace reshard::sim

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Digests as a file (docs/digest.md): parts by name, so that files of single ranks can be joined
+// without the layouts that they belong to.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/digest/digests.h"
+
+namespace reshard::sim {
+
+struct DigestTensor {
+  std::string name;
+  Shape shape;
+  DType dtype;
+  std::int64_t rows;  // of a block
+  friend bool operator==(const DigestTensor&, const DigestTensor&) = default;
+};
+
+// A box of a tensor in the buffers of ranks where it has the same digests.
+struct DigestPart {
+  DigestSide side;
+  std::string buffer;
+  std::int32_t tensor;  // index of DigestFile::tensors
+  Box box;
+  std::int32_t time;  // 0: the first part of the buffer with this tensor and box
+  BlockDigestsRef digests;
+  std::vector<Rank> ranks;  // ascending
+};
+
+struct DigestFile {
+  std::string place;  // its name in messages
+  std::vector<DigestTensor> tensors;
+  std::vector<DigestSide> sides;  // that the file is about, ascending
+  std::vector<DigestPart> parts;
+};
+
+// `place` names the file in messages. Throws InputError.
+DigestFile read_digest_file(std::string_view text, const std::string& place);
+std::string write_digest_file(const DigestFile& file);
+
+DigestFile file_of(const Digests& digests, const ModelLayouts& layouts);
+// The parts of all. Throws InputError, naming a file, where tensors or rows differ,
+// and where a rank's part occurs twice.
+DigestFile gathered(const std::vector<DigestFile>& files);
+// Throws InputError where the file has tensors, rows or parts other than the layouts.
+Digests digests_in(const DigestFile& file, const ModelLayouts& layouts, const std::string& place);
+
+}  // namespace reshard::sim

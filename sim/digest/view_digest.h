@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The digest of elements that lie anyhow in memory, in the order of their index: it depends on what
+// they are and not on where they lie.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "core/stored/view.h"
+#include "sim/digest/digest64.h"
+
+namespace reshard::sim {
+
+class ViewDigester {
+ public:
+  // XXH3-64 of the elements of a view that is not empty, row-major by its index, of the first
+  // `most_bytes` only. Elements that lie so in one piece are read in place by one call.
+  std::uint64_t digest(std::span<const std::byte> memory, const StridedView& view,
+                       std::int64_t element_bytes,
+                       std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max());
+  // Of so many zeros.
+  std::uint64_t zeros(std::int64_t bytes);
+
+ private:
+  void add(std::span<const std::byte> piece);
+  std::uint64_t take();
+
+  Hasher64 hasher_;
+  std::vector<std::byte> gathered_;  // short pieces, not yet added
+  std::vector<std::byte> across_;    // rows whose elements are far from each other
+  std::int64_t left_ = 0;            // bytes until the limit
+};
+
+}  // namespace reshard::sim

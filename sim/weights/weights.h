@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tensors of a checkpoint as Hugging Face's tools write it: a folder with model.safetensors, or
+// with model.safetensors.index.json and the files that it names; or one .safetensors file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/weights/mapped_file.h"
+#include "sim/weights/safetensors.h"
+
+namespace reshard::sim {
+
+class Weights {
+ public:
+  // Reads headers only. Throws InputError for a file that is missing or damaged, and for a tensor
+  // that the index names and its file lacks.
+  explicit Weights(const std::string& path);
+
+  struct Tensor {
+    SafetensorsEntry entry;
+    const MappedFile* file;
+    std::string place;  // the file's name, for messages
+  };
+  const std::string& path() const { return path_; }
+  // Null if there is none.
+  const Tensor* find(std::string_view name) const;
+
+ private:
+  // All tensors of a file, or those that `names` has.
+  void add_file(const std::string& path, const std::vector<std::string>* names);
+  void add_index(const std::string& path);
+
+  std::string path_;
+  std::vector<std::unique_ptr<MappedFile>> files_;
+  std::unordered_map<std::string, Tensor> by_name_;
+};
+
+}  // namespace reshard::sim

@@ -26,6 +26,15 @@ struct WantedBox {
   std::vector<BlockDigestsRef*> at;
 };
 
+// Its bytes are not those of the tensor.
+void refuse_conversion(const StoredBuffer& buffer) {
+  if (buffer.converts)
+    throw InputError(fmt::format(
+        "buffer {} of rank {}: expected elements as their tensors have them, found them converted "
+        "to {}, of which there is no digest",
+        reshard::quoted(buffer.name, 200), to_int(buffer.rank), text(buffer.dtype)));
+}
+
 }  // namespace
 
 SideDigests no_digests(const Stored& side) {
@@ -95,7 +104,8 @@ Digests digests_of_weights(const ModelLayouts& layouts, const Weights& weights,
     const Stored& stored = side_of(layouts, side);
     require_few_blocks(stored, out, "--rows");
     SideDigests& digests = out.of(side).emplace(no_digests(stored));
-    for (std::size_t b = 0; b < stored.buffers().size(); ++b)
+    for (std::size_t b = 0; b < stored.buffers().size(); ++b) {
+      refuse_conversion(stored.buffers()[id_of<StoredBufferId>(b)]);
       for (std::size_t p = 0; p < stored.buffers()[b].parts.size(); ++p) {
         const StoredPart& part = stored.buffers()[b].parts[p];
         const Weights::Tensor& weight = weight_of(weights, *layouts.tensors, part.tensor);
@@ -105,6 +115,7 @@ Digests digests_of_weights(const ModelLayouts& layouts, const Weights& weights,
         at.tensor = part.tensor;
         at.at.push_back(&digests[b][p]);
       }
+    }
   }
   ViewDigester digester;
   for (auto at = wanted.begin(); at != wanted.end();) {
@@ -142,6 +153,7 @@ Digests digests_of_buffers(const ModelLayouts& layouts, DigestSide side, Rank ra
                                    reshard::quoted(held.name, 200)));
     seen[to_index(*id)] = true;
     const StoredBuffer& buffer = stored.buffers()[*id];
+    refuse_conversion(buffer);
     std::int64_t element = size_bytes(buffer.dtype), size = element_count(buffer.shape) * element;
     if (to_index(size) != held.bytes.size())
       throw InputError(fmt::format("buffer {} of rank {}: expected {} bytes, {}[{}], found {}",

@@ -38,8 +38,8 @@ PlacementList draw_placements(Prng& prng, const Mesh& mesh, int dims) {
 
 class SideDrawer {
  public:
-  SideDrawer(const ModelTensors& tensors, Prng& prng, int first)
-      : prng_(prng), first_(first), out_(std::make_unique<Stored>(tensors)) {}
+  SideDrawer(const ModelTensors& tensors, Prng& prng, int first, bool converts)
+      : prng_(prng), first_(first), converts_(converts), out_(std::make_unique<Stored>(tensors)) {}
 
   std::unique_ptr<Stored> draw() {
     std::vector<ModelTensorId> left;
@@ -91,7 +91,7 @@ class SideDrawer {
     if (prng_.one_in(4))
       for (int d = 0; d < shape.size(); ++d) buffer.pad.push_back(prng_.between(1, 3));
     buffer.pad_alike = prng_.one_in(6);
-    if (prng_.one_in(4)) buffer.dtype = DType::F32;
+    if (prng_.one_in(4) && converts_) buffer.dtype = DType::F32;
     add_fused(*out_, buffer);
   }
 
@@ -163,6 +163,7 @@ class SideDrawer {
 
   Prng& prng_;
   int first_;
+  bool converts_;
   std::unique_ptr<Stored> out_;
 };
 
@@ -196,9 +197,7 @@ bool holds_once(const Stored& side, Stored::PartId id, const Box& box) {
   return times == 1;
 }
 
-}  // namespace
-
-DrawnModel draw_model(Prng& prng) {
+DrawnModel draw(Prng& prng, bool converts) {
   DrawnModel out;
   Shape shape{0, prng.between(1, 4)};
   if (prng.below(3) == 0) shape.push_back(prng.between(1, 3));
@@ -207,10 +206,15 @@ DrawnModel draw_model(Prng& prng) {
     out.tensors->add(fmt::format("t{}", t), shape, DType::BF16);
   }
   if (prng.below(4) == 0) out.tensors->add_alias("tied", "t1");
-  out.source = SideDrawer(*out.tensors, prng, 0).draw();
-  out.destination = SideDrawer(*out.tensors, prng, 6).draw();
+  out.source = SideDrawer(*out.tensors, prng, 0, converts).draw();
+  out.destination = SideDrawer(*out.tensors, prng, 6, converts).draw();
   return out;
 }
+
+}  // namespace
+
+DrawnModel draw_model(Prng& prng) { return draw(prng, true); }
+DrawnModel draw_unconverted_model(Prng& prng) { return draw(prng, false); }
 
 ElementNumbers element_numbers(const Stored& side) {
   std::vector<std::int64_t> first{0};

@@ -19,6 +19,8 @@ struct DrawnModel {
 };
 // Fused, flat, own parts with gaps, aliases, and plain placements; sources hold every tensor whole.
 DrawnModel draw_model(Prng& prng);
+// Every buffer has its tensors' dtype.
+DrawnModel draw_unconverted_model(Prng& prng);
 
 // By buffer, the number of every element: that of the tensor's first element plus the row-major
 // index; -1: padding.

@@ -68,7 +68,7 @@ TEST_CASE("digests are those of the elements, whoever has them and however they 
   for (std::uint64_t seed = 0; seed < 400 / test::kOneOf; ++seed) {
     CAPTURE(seed);
     test::Prng prng(seed);
-    ModelLayouts layouts = layouts_of(test::draw_model(prng));
+    ModelLayouts layouts = layouts_of(test::draw_unconverted_model(prng));
     test::TensorBytes bytes = test::draw_bytes(*layouts.tensors, prng);
     test::write_file(folder / "model.safetensors", test::safetensors_of(*layouts.tensors, bytes));
     std::int64_t rows = prng.between(0, 5);
@@ -153,4 +153,18 @@ TEST_CASE("a digest does not depend on how elements are gathered") {
   CHECK(parse_digest64("0123456789abcdef") == 0x0123456789abcdef);
   CHECK_FALSE(parse_digest64("0123456789abcdeF"));
   CHECK_FALSE(parse_digest64("123456789abcdef"));
+}
+
+TEST_CASE("a buffer that is converted has no digests") {
+  ModelLayouts layouts;
+  layouts.tensors = std::make_unique<ModelTensors>();
+  ModelTensorId w = layouts.tensors->add("w", {4, 2}, DType::BF16);
+  layouts.source = std::make_unique<Stored>(*layouts.tensors);
+  layouts.destination = std::make_unique<Stored>(*layouts.tensors);
+  StoredBuffer buffer{Rank{0}, "w", {4, 2}, DType::F32, {{w, box_of({4, 2}), 0, {2, 1}}}, true};
+  layouts.destination->add(buffer);
+  std::string bytes(32, 'x');
+  HeldBuffer held{"w", std::as_bytes(std::span(bytes))};
+  CHECK_THROWS_WITH(digests_of_buffers(layouts, DigestSide::To, Rank{0}, {&held, 1}, 0),
+                    Contains("converted to f32"));
 }

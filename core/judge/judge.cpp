@@ -154,9 +154,7 @@ void Judge::resolve_view(const Stored& side, const CopyEnd& end, NamedBoxes& out
   const StoredBuffer& buffer = side.buffers()[end.buffer];
   const std::vector<StoredPart>& parts = buffer.parts;
   const std::int64_t last = end.view.end();
-  std::size_t i =
-      to_index(std::upper_bound(buffer.reach.begin(), buffer.reach.end(), end.view.offset) -
-               buffer.reach.begin());
+  std::size_t i = buffer.first_part_at(end.view.offset);
   for (; i < parts.size() && parts[i].offset < last; ++i) {
     const StoredPart& part = parts[i];
     meetings_.clear();

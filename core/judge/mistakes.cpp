@@ -187,7 +187,7 @@ class Mistakes {
   }
 
   std::optional<Rank> other_rank(const CopyFault& fault, const Location& is) const {
-    const std::string& name = destination_.buffers()[is.buffer].name;
+    std::string_view name = destination_.buffers()[is.buffer].name;
     for (Rank rank : ranks_) {
       auto there = location_of(destination_, rank, fault.got, fault.got_lo);
       if (rank != fault.to && there && there->offset == is.offset &&

@@ -100,7 +100,7 @@ std::vector<RankGrids::Taken> RankGrids::taken_in(const CopyFault& fault, bool i
 
 // Those that have the element, in a buffer of this name at this place if one is given.
 std::vector<Rank> RankGrids::ranks_with(const Stored& side, ModelTensorId tensor,
-                                        const DimVector& index, const std::string* buffer,
+                                        const DimVector& index, const std::string_view* buffer,
                                         std::int64_t offset) const {
   std::vector<Rank> out;
   for (Rank rank : &side == &source_ ? source_ranks_ : destination_ranks_) {

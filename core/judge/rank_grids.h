@@ -37,7 +37,7 @@ class RankGrids {
   const Stored& side_of(bool is_source) const { return is_source ? source_ : destination_; }
   std::vector<Taken> taken_in(const CopyFault& fault, bool is_source) const;
   std::vector<Rank> ranks_with(const Stored& side, ModelTensorId tensor, const DimVector& index,
-                               const std::string* buffer, std::int64_t offset) const;
+                               const std::string_view* buffer, std::int64_t offset) const;
   void look_for(const std::vector<const CopyFault*>& faults, bool is_source);
 
   const Stored &source_, &destination_;

@@ -100,7 +100,7 @@ void Judge::add_conflicts(const std::vector<Relays::Conflict>& conflicts, int re
 
 bool Judge::changes(const Update& update, Rank rank, ModelTensorId tensor, const Box& box) const {
   if (!std::binary_search(update.ranks.begin(), update.ranks.end(), rank)) return false;
-  const std::vector<Stored::PartId>& parts = source_.parts_of(rank, tensor);
+  std::span<const Stored::PartId> parts = source_.parts_of(rank, tensor);
   return std::any_of(parts.begin(), parts.end(), [&](Stored::PartId id) {
     return (!update.buffer || source_.buffers()[id.buffer].name == *update.buffer) &&
            !intersect(source_[id].box, box).empty();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -96,19 +98,23 @@ StoredBufferId Stored::add(StoredBuffer buffer) {
     throw InputError("expected at most 2^22 buffers and parts of one side, found more");
   std::stable_sort(buffer.parts.begin(), buffer.parts.end(),
                    [](const StoredPart& a, const StoredPart& b) { return a.offset < b.offset; });
+  buffer.reach.reserve(buffer.parts.size());
   for (std::size_t i = 0; i < buffer.parts.size(); ++i) {
     std::int64_t end = buffer.parts[i].view().end();
     buffer.reach.push_back(i == 0 ? end : std::max(buffer.reach.back(), end));
-    by_tensor_[key_of(buffer.rank, (*tensors_)[buffer.parts[i].tensor].same_as)].push_back(
-        {id, static_cast<std::int32_t>(i)});
+    keys_.push_back(key_of(buffer.rank, (*tensors_)[buffer.parts[i].tensor].same_as));
+    parts_.push_back({id, static_cast<std::int32_t>(i)});
   }
-  by_name_.emplace(RankName{buffer.rank, buffer.name}, id);
+  sorted_ = false;
+  auto name = names_.try_emplace(std::string(buffer.name), static_cast<int>(names_.size())).first;
+  buffer.name = name->first;
+  by_name_.emplace(key_of(buffer.rank, name->second), id);
   buffers_.push_back(std::move(buffer));
   return id;
 }
 
 void Stored::check(const StoredBuffer& buffer) const {
-  if (by_name_.contains({buffer.rank, buffer.name}))
+  if (find(buffer.rank, buffer.name))
     throw InputError("expected each name once on a rank, found it again");
   check_size(buffer.shape, buffer.dtype, "shape");
   for (const StoredPart& part : buffer.parts) check_part(buffer, part);
@@ -177,14 +183,34 @@ void Stored::check_disjoint(const StoredBuffer& buffer) const {
 }
 
 std::optional<StoredBufferId> Stored::find(Rank rank, std::string_view name) const {
-  auto found = by_name_.find({rank, std::string(name)});
+  auto known = names_.find(std::string(name));
+  if (known == names_.end()) return std::nullopt;
+  auto found = by_name_.find(key_of(rank, known->second));
   return found == by_name_.end() ? std::nullopt : std::optional(found->second);
 }
 
-const std::vector<Stored::PartId>& Stored::parts_of(Rank rank, ModelTensorId tensor) const {
-  static const std::vector<PartId> kNone;
-  auto found = by_tensor_.find(key_of(rank, (*tensors_)[tensor].same_as));
-  return found == by_tensor_.end() ? kNone : found->second;
+std::span<const Stored::PartId> Stored::parts_of(Rank rank, ModelTensorId tensor) const {
+  if (!sorted_) sort_parts();
+  auto [first, last] =
+      std::equal_range(keys_.begin(), keys_.end(), key_of(rank, (*tensors_)[tensor].same_as));
+  return {parts_.data() + (first - keys_.begin()), to_index(last - first)};
+}
+
+// Those of one key stay in the order in which they were added.
+void Stored::sort_parts() const {
+  std::vector<std::pair<std::uint64_t, PartId>> pairs;
+  pairs.reserve(keys_.size());
+  for (std::size_t i = 0; i < keys_.size(); ++i) pairs.emplace_back(keys_[i], parts_[i]);
+  std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.first, a.second.buffer, a.second.part) <
+           std::tuple(b.first, b.second.buffer, b.second.part);
+  });
+  for (std::size_t i = 0; i < keys_.size(); ++i) std::tie(keys_[i], parts_[i]) = pairs[i];
+  sorted_ = true;
+}
+
+std::size_t StoredBuffer::first_part_at(std::int64_t offset) const {
+  return to_index(std::upper_bound(reach.begin(), reach.end(), offset) - reach.begin());
 }
 
 std::vector<Rank> Stored::ranks() const {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -72,7 +73,7 @@ struct StoredPart {
 
 struct StoredBuffer {
   Rank rank;
-  std::string name;
+  std::string_view name;  // of the Stored's own copy, once it is added
   Shape shape;
   DType dtype;
   std::vector<StoredPart> parts = {};  // ascending by offset
@@ -80,12 +81,17 @@ struct StoredBuffer {
   bool converts = false;
   MeshRef mesh = nullptr;  // of the ranks that have it, if it was made for those of one
   std::vector<std::int64_t> reach = {};  // by part, the greatest end of those up to it
+
+  // The first part that can have elements from there on.
+  std::size_t first_part_at(std::int64_t offset) const;
 };
 
 // A model on its ranks: one side of a transfer.
 class Stored {
  public:
   explicit Stored(const ModelTensors& tensors) : tensors_(&tensors) {}
+  Stored(const Stored&) = delete;
+  Stored& operator=(const Stored&) = delete;
 
   // Sorts the parts. Throws InputError for a buffer that the rank has, parts outside of their
   // tensor or the buffer, parts whose elements have two indices, parts of a buffer that overlap in
@@ -96,12 +102,13 @@ class Stored {
   const ModelTensors& tensors() const { return *tensors_; }
   const IndexVector<StoredBufferId, StoredBuffer>& buffers() const { return buffers_; }
   std::optional<StoredBufferId> find(Rank rank, std::string_view name) const;
-  // All parts of a tensor, under any of its names, on a rank: (buffer, index of the part).
+  // All parts of a tensor, under any of its names, on a rank: (buffer, index of the part). Until the
+  // next buffer is added.
   struct PartId {
     StoredBufferId buffer;
     std::int32_t part;
   };
-  const std::vector<PartId>& parts_of(Rank rank, ModelTensorId tensor) const;
+  std::span<const PartId> parts_of(Rank rank, ModelTensorId tensor) const;
   const StoredPart& operator[](PartId id) const {
     return buffers_[id.buffer].parts[to_index(id.part)];
   }
@@ -114,25 +121,24 @@ class Stored {
   void check_conversion(const StoredBuffer& buffer) const;
   void check_disjoint(const StoredBuffer& buffer) const;
 
-  struct RankName {
-    Rank rank;
-    std::string name;
-    friend bool operator==(const RankName&, const RankName&) = default;
-  };
-  struct Hash {
-    std::size_t operator()(const RankName& of) const {
-      return std::hash<std::string>()(of.name) * 31 + to_index(of.rank);
-    }
-  };
   static std::uint64_t key_of(Rank rank, ModelTensorId tensor) {
     return to_index(rank) << 32 | to_index(tensor);
   }
 
+  static std::uint64_t key_of(Rank rank, std::int32_t name) {
+    return to_index(rank) << 32 | to_index(name);
+  }
+  void sort_parts() const;
+
   const ModelTensors* tensors_;
   IndexVector<StoredBufferId, StoredBuffer> buffers_;
   std::size_t size_ = 0;  // buffers and parts
-  std::unordered_map<RankName, StoredBufferId, Hash> by_name_;
-  std::unordered_map<std::uint64_t, std::vector<PartId>> by_tensor_;
+  std::unordered_map<std::string, std::int32_t> names_;
+  std::unordered_map<std::uint64_t, StoredBufferId> by_name_;  // by rank and name
+  // Parts by rank and tensor, sorted when they are first asked for.
+  mutable std::vector<std::uint64_t> keys_;
+  mutable std::vector<PartId> parts_;
+  mutable bool sorted_ = true;
 };
 
 // "q_proj[0:4,:]", ":" for a whole dim.

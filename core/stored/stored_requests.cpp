@@ -76,7 +76,7 @@ bool overlap(const Boxes& boxes) {
   return boxes.size() > 1 && BoxIndex(boxes).overlap().has_value();
 }
 
-Boxes boxes_of(const Stored& side, const std::vector<Stored::PartId>& parts) {
+Boxes boxes_of(const Stored& side, std::span<const Stored::PartId> parts) {
   Boxes out;
   for (Stored::PartId id : parts) out.push_back(box_of_part(side[id]));
   return out;
@@ -104,7 +104,7 @@ class SideOfTensor {
   std::vector<Layout> destination(Visit&& visit) const {
     std::vector<std::vector<Boxes>> layers;  // each by position
     for (std::int32_t position = 0; position < mesh_->size(); ++position) {
-      const std::vector<Stored::PartId>& list = parts(position);
+      std::span<const Stored::PartId> list = parts(position);
       Boxes boxes = boxes_of(side_, list);
       bool repeats = overlap(boxes);
       for (std::size_t i = 0; i < list.size(); ++i) {
@@ -123,7 +123,7 @@ class SideOfTensor {
   }
 
  private:
-  const std::vector<Stored::PartId>& parts(std::int32_t position) const {
+  std::span<const Stored::PartId> parts(std::int32_t position) const {
     return side_.parts_of(mesh_->rank_at(position), tensor_);
   }
 
@@ -165,7 +165,7 @@ class PlacesOfShard {
  public:
   // What two of the parts have is the first one's.
   PlacesOfShard(const Stored& side, const Layout& layout, Rank rank,
-                const std::vector<Stored::PartId>& parts)
+                std::span<const Stored::PartId> parts)
       : side_(side), repeats_(overlap(boxes_of(side, parts))) {
     std::vector<Box> boxes;
     if (auto position = layout.mesh().position_of(rank))
@@ -249,7 +249,7 @@ StoredRequests::StoredRequests(const Stored& source, const Stored& destination)
 }
 
 std::vector<StoredPlace> StoredRequests::source_places(TensorId request, Rank rank) const {
-  const std::vector<Stored::PartId>& parts = source_.parts_of(rank, tensor_of_[to_index(request)]);
+  std::span<const Stored::PartId> parts = source_.parts_of(rank, tensor_of_[to_index(request)]);
   return PlacesOfShard(source_, requests_[to_index(request)].source(), rank, parts).take();
 }
 

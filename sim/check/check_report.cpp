@@ -62,7 +62,7 @@ class Wording {
  private:
   bool is_there_again(const CopyFault& fault) const {
     if (fault.part < 0) return false;
-    const std::vector<Stored::PartId>& parts = destination().parts_of(fault.to, fault.tensor);
+    std::span<const Stored::PartId> parts = destination().parts_of(fault.to, fault.tensor);
     return std::count_if(parts.begin(), parts.end(), [&](Stored::PartId id) {
              return id.buffer == fault.buffer &&
                     !intersect(destination()[id].box, fault.box).empty();

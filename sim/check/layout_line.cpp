@@ -58,8 +58,9 @@ class BufferLine {
   }
 
   void read_parts() {
+    const std::string named = name();
     StoredBuffer buffer{Rank{0},
-                        name(),
+                        named,
                         parse_shape(fields_.shape("shape"), "shape"),
                         parse_dtype(fields_.string("dtype", kDType), "dtype"),
                         {},

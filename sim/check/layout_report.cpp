@@ -26,7 +26,8 @@ std::optional<Box> box_in(const LayoutRow& row) {
 }
 
 std::string buffer_text(const LayoutRow& row) {
-  return row.converts ? fmt::format("{} ({})", row.buffer, text(row.dtype)) : row.buffer;
+  return row.converts ? fmt::format("{} ({})", row.buffer, text(row.dtype))
+                      : std::string(row.buffer);
 }
 
 std::string place_text(const LayoutRow& row) {

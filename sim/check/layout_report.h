@@ -24,7 +24,7 @@ WhereQuery parse_where(std::string_view text, const ModelTensors& tensors, std::
 struct LayoutRow {
   std::string_view side;  // "from", "to"
   Rank rank;
-  std::string buffer;
+  std::string_view buffer;
   ModelTensorId tensor;
   Box box;            // of the tensor, in global indices
   StridedView place;  // its elements in the buffer

@@ -110,7 +110,7 @@ DigestFile file_of(const Digests& digests, const ModelLayouts& layouts) {
         const StoredPart& part = buffer.parts[p];
         if (const BlockDigestsRef& found = (*digests.of(side))[b][p])
           out.parts.push_back({side,
-                               buffer.name,
+                               std::string(buffer.name),
                                static_cast<std::int32_t>(part.tensor),
                                part.box,
                                index.time_of(id_of<StoredBufferId>(b), part, p),

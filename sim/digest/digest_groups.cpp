@@ -73,7 +73,7 @@ class Grouper {
     const StoredBuffer& buffer = buffer_of(fault);
     if (fault.kind == DigestFaultKind::Missing && !heard_.contains({fault.side, buffer.rank}))
       return {fault.kind, fault.side, ModelTensorId{-1}, "", ModelTensorId{-1}, {}, false, false};
-    return {fault.kind, fault.side,      part_of(fault).tensor, buffer.name,
+    return {fault.kind, fault.side,      part_of(fault).tensor, std::string(buffer.name),
             fault.got,  distance(fault), fault.whole,           fault.swapped};
   }
 

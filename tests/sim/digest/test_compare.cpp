@@ -86,7 +86,7 @@ class World {
       std::vector<HeldBuffer> held;
       for (std::size_t b = 0; b < memory.size(); ++b)
         if (side().buffers()[b].rank == Rank{rank})
-          held.push_back({side().buffers()[b].name, memory[b]});
+          held.push_back({std::string(side().buffers()[b].name), memory[b]});
       Digests one = digests_of_buffers(layouts, DigestSide::To, Rank{rank}, held, expected.rows[0]);
       for (std::size_t b = 0; b < memory.size(); ++b)
         if (side().buffers()[b].rank == Rank{rank}) all[b] = (*one.of(DigestSide::To))[b];

@@ -82,7 +82,7 @@ TEST_CASE("digests are those of the elements, whoever has them and however they 
         std::vector<HeldBuffer> held;
         for (std::size_t b = 0; b < memory.size(); ++b)
           if (stored.buffers()[b].rank == rank)
-            held.push_back({stored.buffers()[b].name, memory[b]});
+            held.push_back({std::string(stored.buffers()[b].name), memory[b]});
         files.push_back(file_of(digests_of_buffers(layouts, side, rank, held, rows), layouts));
       }
       for (std::size_t b = 0; b < memory.size(); ++b)

@@ -36,8 +36,8 @@ def fault_of(program, seed, folder):
     # Ranges of bytes say nothing where a side converts.
     emit = "descriptors" if seed % 2 and not job.converted else "copies"
     try:
-        text = lines.text()
-        return job, lines, check_job(program, job, text, folder / f"{seed}.copies", emit), ""
+        path = folder / f"{seed}.copies"
+        return job, lines, check_job(program, job, lines, path, emit), ""
     except Fault as fault:
         return job, lines, 0, str(fault)
 

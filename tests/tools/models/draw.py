@@ -51,7 +51,7 @@ class Job:
             vocab_divisible=rng.choice((4, 16)), split=None, pad_alike=False,
             # What nobody does, but somebody believes:
             dp_fastest=False, ep_fastest=False, qkv_as_blocks=False, round_robin=False,
-            experts_from_0=False, not_transposed=False, row_parallel_by_rows=False,
+            layer_shift=0, not_transposed=False, row_parallel_by_rows=False,
         )  # fmt: skip
 
     def fsdp(self, moe):
@@ -63,7 +63,7 @@ class Job:
         return Fsdp(
             kind="fsdp", tp=tp, rep=rep, shard=shard, first_rank=0, ranks=tp * rep * shard,
             fused=fused, experts_fused=rng.choice(("", "hf", "gpt_oss")) if moe else "",
-            tp_is_ep=rng.random() < 0.5, pad_alike=rng.random() < 0.3,
+            tp_is_ep=rng.random() < 0.5, pad_alike=rng.random() < 0.3, mesh_order=False,
         )  # fmt: skip
 
     def flat(self, _):

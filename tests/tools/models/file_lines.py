@@ -11,6 +11,7 @@ class Lines:
     def __init__(self, job):
         self.job, self.model = job, job.model
         self.lines, self.scales, self.by_parts = [], {}, []
+        self.padded = {"from": set(), "to": set()}  # names of buffers that are alike on all ranks
 
     def text(self):
         out = [{"reshard_check": 1}, *self.model.lines()]
@@ -53,6 +54,7 @@ class Lines:
         first = str(line.get("tensor") or line.get("flat") or line.get("fused") or line["parts"])
         if self.alike and "parts" not in line and self.rows_alone_uneven(first):
             line["pad"] = "alike"
+            self.padded[self.side].add(name)
         if self.f32 and "e_score" not in first and SCALE not in first:
             line |= {"dtype": "f32", "convert": True}
         self.lines.append(line)
@@ -64,7 +66,7 @@ class Lines:
     def rows_alone_uneven(self, tensor):
         """FSDP2 pads rows; "alike" pads columns too, which tp may have cut unevenly."""
         of = self.model.tensors.get(tensor)
-        return not of or of["shape"][-1] % self.job.training.tp == 0
+        return not of or len(of["shape"]) == 1 or of["shape"][-1] % self.job.training.tp == 0
 
     def transposed_scales(self, name, line):
         """`scales_of` takes no transposed buffer; the scales are cut as the weights are."""

@@ -96,6 +96,11 @@ class Model:
             return self[f"{p}mlp.experts.{name}{scale}"][number]
         return self[f"{p}mlp.experts.{number}.{name.replace('!', '')}"]
 
+    def dtype_of(self, element):
+        """Of the tensor with that number."""
+        firsts = [(of["first"], of["dtype"]) for of in self.tensors.values()]
+        return max(each for each in firsts if each[0] <= element)[1]
+
     def name_of(self, element):
         """(tensor, index), for what is printed."""
         for name, of in self.tensors.items():

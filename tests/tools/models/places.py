@@ -39,7 +39,8 @@ class Megatron(Place):
     def chunks(self, stage):
         """Layers of each chunk of a stage: all stages' chunks 0 come first."""
         if self.vpp == 1:
-            return [self.layers_of(stage)]
+            return [[(layer + self.layer_shift) % sum(self.split)
+                     for layer in self.layers_of(stage)]]
         each = self.split[0] // self.vpp
         return [[(c * self.pp + stage) * each + i for i in range(each)] for c in range(self.vpp)]
 

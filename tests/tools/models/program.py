@@ -115,32 +115,80 @@ def check_copies(model, copies, source, target, dtypes):
         compare(model, "to", key, want, got[key])
 
 
-def check_job(program, job, text, path, emit="copies"):
+def check_where(program, path, model, buffers, rng):
+    """`where` of one element of each of a few tensors has all its places."""
+    for name in rng.sample(sorted(model.tensors), min(3, len(model.tensors))):
+        of = model.tensors[name]
+        index = [rng.randrange(extent) for extent in of["shape"]]
+        e, found = element(of, index), set()
+        words = [f"{name}[{','.join(map(str, index))}]", path, "--json"]
+        for part in json.loads(run(program, "where", *words).stdout)["parts"]:
+            found.add((part["side"], part["rank"], part["buffer"], part["offset"]))
+        want = {(side, *key, at) for side, each in buffers.items() for key, numbers in each.items()
+                for at, number in enumerate(numbers) if number == e}
+        if found != want:
+            raise Fault(f"where {words[0]}: expected {sorted(want)}, found {sorted(found)}")
+
+
+def check_sizes(program, path, text, sizes, rng):
+    """The last element of a buffer is in it, and the one behind it is not; sizes are
+    {side: {(rank, name): elements}}."""
+    whole = {side: rng.choice(sorted(key for key, n in each.items() if n))
+             for side, each in sizes.items()}
+    lines, beyond = [], set()
+    first = text.count("\n") + 1
+    for side, each in sizes.items():
+        keys = sorted(key for key, n in each.items() if n)
+        for key in rng.sample(keys, min(20, len(keys))):
+            for at in (each[key] - 1, each[key]):
+                ends = {other: {"rank": whole[other][0], "buffer": whole[other][1], "offset": 0}
+                        for other in sizes}
+                ends[side] = {"rank": key[0], "buffer": key[1], "offset": at}
+                if at == each[key]:
+                    beyond.add(first + len(lines))
+                lines.append(json.dumps({**ends, "count": 1}) + "\n")
+    path.write_text(text + "".join(lines))
+    said = json.loads(run(program, "check", path, "--json", codes=(1,)).stdout)["findings"]
+    found = {line for each in said if each["kind"] == "out of buffer" for line in each["lines"]}
+    for line in sorted(found ^ beyond):
+        raise Fault(f"size: {'beyond' if line in beyond else 'within'} the buffer: "
+                    f"{lines[line - first]}")
+
+
+def sizes_of(buffers, alike):
+    """Those whose names are `alike` have the size of the largest of that name."""
+    out = {key: len(numbers) for key, numbers in buffers.items()}
+    for name in alike:
+        keys = [key for key in out if key[1] == name]
+        out |= {key: max(out[each] for each in keys) for key in keys}
+    return out
+
+
+def check_job(program, job, lines, path, emit="copies"):
     """All of it for one job; its file is at `path`. Returns how many copies the plan has."""
+    text = lines.text()
     path.write_text(text)
     model = job.model
     sides = dict(zip(("from", "to"), job.sides()))
     nested = {side: job.buffers(which) for side, which in sides.items()}
     buffers = {side: {key: flat(x) for key, x in each.items()} for side, each in nested.items()}
     check_layout(program, path, model, buffers)
-    lines = run(program, "plan", "--requests", path, "--planner", "p2p", "--emit", emit).stdout
+    check_where(program, path, model, buffers, job.rng)
+    sizes = {side: sizes_of(each, lines.padded[side]) for side, each in buffers.items()}
+    check_sizes(program, path.with_suffix(".sizes"), text, sizes, job.rng)
+    planned = run(program, "plan", "--requests", path, "--planner", "p2p", "--emit", emit).stdout
     judged = path.with_suffix(".judged")
-    judged.write_text(text + lines)
+    judged.write_text(text + planned)
     run(program, "check", judged)
-    copies = [json.loads(line) for line in lines.splitlines()]
+    copies = [json.loads(line) for line in planned.splitlines()]
     dtypes = {side: dtypes_of(job, which, buffers[side]) for side, which in sides.items()}
     check_copies(model, copies, buffers["from"], buffers["to"], dtypes)
     return len(copies)
 
 
 def dtypes_of(job, which, buffers):
-    by_element = []
-    for of in job.model.tensors.values():
-        if "alias_of" not in of:
-            by_element.append((of["first"], of["dtype"]))
     out = {}
     for key, numbers in buffers.items():
-        first = max(numbers, default=-1)
-        dtype = max(each for each in by_element if each[0] <= max(first, 0))[1]
+        dtype = job.model.dtype_of(max([0, *numbers]))
         out[key] = "f32" if job.converted == which else dtype
     return out

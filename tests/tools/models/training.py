@@ -131,8 +131,6 @@ class MegatronRank:
         local = model.experts // self.place.ep
         number = lambda i: i * self.place.ep + self.ep if self.place.round_robin else (
             self.ep * local + i)
-        if self.place.experts_from_0:
-            number = lambda i: i
         part = lambda i, name: cut(model.expert(p, number(i), name), n, r)
         fc1 = lambda i, s: self.joined(part(i, "gate_proj.weight!" + s),
                                        part(i, "up_proj.weight!" + s))
@@ -157,6 +155,9 @@ def of_fsdp(model, place, rank):
     shard, r = place.coordinates(rank)
     out = {}
     for name, (how, whole) in parameters_of(model, place).items():
+        if how == "rows" and place.mesh_order:  # as somebody may believe
+            out[name] = chunk(chunk(whole, place.shard, shard), place.tp, r)
+            continue
         if how == "rows":
             whole = chunk(whole, place.tp, r)
         elif how == "columns":

@@ -56,9 +56,7 @@ class Job:
 
     def fsdp(self, moe):
         rng = self.rng
-        tp, fused = rng.choice((1, 1, 2, 4)), False
-        if tp == 1:
-            fused = rng.random() < 0.4
+        tp, fused = rng.choice((1, 1, 2, 4)), rng.random() < 0.4
         rep, shard = rng.choice((1, 1, 2)), rng.choice((1, 2, 3, 4, 5))
         return Fsdp(
             kind="fsdp", tp=tp, rep=rep, shard=shard, first_rank=0, ranks=tp * rep * shard,
@@ -138,6 +136,9 @@ class Job:
             return False
         if train.kind == "megatron":
             return self.megatron_fits(sizes)
+        if train.fused and any(sizes[key] % train.tp for key in (
+                "heads", "kv_heads", "ffn", "shared")):
+            return False
         whole = train.kind == "fsdp" and not (train.fused or train.experts_fused)
         return whole or not sizes["fp8"]
 

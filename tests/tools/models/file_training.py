@@ -232,9 +232,10 @@ class FsdpLines:
                 if of == "q":
                     self.put_qkv(name)
             elif place.fused and ".experts." not in name and half[1]:
-                rows = model.tensors[name]["shape"][0]
+                rows = model.tensors[name]["shape"][0] // place.tp
                 block = f"{name}:1 {half[0]}up_proj.{half[2]}:1 x{rows}"
-                self.put(f"{half[0]}gate_up_proj.{half[2]}", self.where, [block], "RS(0)R")
+                self.put(f"{half[0]}gate_up_proj.{half[2]}", self.where, [block],
+                         tp_first(rows * place.tp, place.tp))
             elif not (place.fused and ".experts." not in name and "up_proj." in name):
                 self.put(name, self.where, name, self.placements(name))
         for layer in range(model.layers):
@@ -242,10 +243,11 @@ class FsdpLines:
                 self.experts(f"layers.{layer}.mlp.experts.")
 
     def put_qkv(self, name):
-        model = self.model
+        model, tp = self.model, self.place.tp
         k, v = (name.replace("q_proj", f"{x}_proj") for x in "kv")
-        block = f"{name}:{model.heads} {k}:{model.kv_heads} {v}:{model.kv_heads} x{model.head}"
-        self.put(name.replace("q_proj", "qkv_proj"), self.where, [block], "RS(0)R")
+        heads = model.kv_heads // tp
+        block = f"{name}:{model.heads // tp} {k}:{heads} {v}:{heads} x{model.head}"
+        self.put(name.replace("q_proj", "qkv_proj"), self.where, [block], tp_first(tp, tp))
 
     def experts(self, p):
         model, place = self.model, self.place

@@ -155,6 +155,8 @@ def of_fsdp(model, place, rank):
     shard, r = place.coordinates(rank)
     out = {}
     for name, (how, whole) in parameters_of(model, place).items():
+        if how == "packed":  # tp cuts each, FSDP2 what then lies together
+            whole = [row for part in whole for row in cut(part, place.tp, r)]
         if how == "rows" and place.mesh_order:  # as somebody may believe
             out[name] = chunk(chunk(whole, place.shard, shard), place.tp, r)
             continue
@@ -174,9 +176,8 @@ def parameters_of(model, place):
         if place.fused and leaf.startswith(("q_proj", "k_proj", "v_proj")) and not model.mla:
             suffix = leaf[len("q_proj"):]
             names = [f"{layer}self_attn.{x}_proj{suffix}" for x in "qkv"]
-            fused, how = f"{layer}self_attn.qkv_proj{suffix}", "not"
-            parts = [model[each] for each in names]
-            joined = parts[0] + parts[1] + parts[2]
+            fused, how = f"{layer}self_attn.qkv_proj{suffix}", "packed"
+            joined = [model[each] for each in names]
         elif ".experts." in name and place.experts_fused:
             p = name[: name.index("mlp.experts.")]
             leaf = name.rpartition("_proj.weight")[2]
@@ -187,7 +188,7 @@ def parameters_of(model, place):
             fused = name.replace("gate_proj", "gate_up_proj").replace("up_up_", "up_")
             fused = fused if "gate_up" in fused else fused.replace("up_proj", "gate_up_proj")
             pair = [fused.replace("gate_up_proj", half) for half in ("gate_proj", "up_proj")]
-            joined, how = model[pair[0]] + model[pair[1]], "not"
+            joined, how = [model[each] for each in pair], "packed"
         else:
             if model.tied and name == "lm_head.weight":
                 continue

@@ -29,6 +29,14 @@ int widest_dim(const std::vector<Box>& boxes) {
   return best;
 }
 
+// Whether a step along a dim of a box is one along the same dim of a row-major array.
+bool steps_alike(const Box& box, const Shape& array, const DimVector& weights) {
+  DimVector steps = row_major(array);
+  for (int d = 0; d < box.dims(); ++d)
+    if (box.extent(d) > 1 && weights[d] != steps[d]) return false;
+  return true;
+}
+
 [[noreturn]] void fail_runs() {
   throw InputError(
       "expected copies that meet their parts in few contiguous runs of elements, "
@@ -101,6 +109,7 @@ void Judge::add_wrong_dtype(const CopyEnd& from, std::int64_t line) {
     CopyFault fault = fault_at(CopyFaultKind::WrongDtype, wanted.part, wanted.box, line);
     fault.from = from.rank;
     fault.got_dtype = dtype_of(source_, from);
+    fault.reordered = true;
     if (!read_.empty()) {
       fault.got = read_.front().tensor;
       fault.got_lo = read_.front().box.lo;
@@ -195,32 +204,40 @@ void Judge::compare(const NamedBox& wanted, const CopyEnd& from, std::int64_t li
   }
 }
 
-// The elements of the meeting, by the index that they have in the box that is read, are the same
-// if its first is, and if a step along a dim is one along the same dim there.
+// What is read has the positions of a row-major array of the box that is read. The elements arrive
+// where they belong if the first does, if a step along a dim is one along the same dim there, and
+// as far as no step runs over the end of the box that is read.
 void Judge::judge_meeting(const NamedBox& wanted, const NamedBox& read, const Meeting& meeting,
                           Rank from, std::int64_t line) {
-  DimVector lo = index_at(meeting.position, read.box.extents());
-  for (int d = 0; d < lo.size(); ++d) lo[d] += read.box.lo[d];
+  const DimVector extents = read.box.extents();
   Box box = shifted(meeting.box, wanted.box.lo);
-  bool right = read.tensor == wanted.tensor && lo == box.lo;
-  if (read.tensor == wanted.tensor) {
-    DimVector steps = row_major(read.box.extents());
-    for (int d = 0; d < box.dims(); ++d)
-      right = right && (box.extent(d) == 1 || meeting.weights[d] == steps[d]);
+  auto got_at = [&](const DimVector& index) {
+    std::int64_t position = meeting.position;
+    for (int d = 0; d < index.size(); ++d) position += meeting.weights[d] * (index[d] - box.lo[d]);
+    DimVector out = index_at(position, extents);
+    for (int d = 0; d < out.size(); ++d) out[d] += read.box.lo[d];
+    return out;
+  };
+  std::vector<Box> wrong{box};
+  if (read.tensor == wanted.tensor && got_at(box.lo) == box.lo &&
+      steps_alike(box, extents, meeting.weights))
+    subtract(read.box, wrong);
+  for (const Box& each : wrong) {
+    CopyFault fault = fault_at(CopyFaultKind::WrongIndex, wanted.part, each, line);
+    if (read.tensor != wanted.tensor) fault.kind = CopyFaultKind::WrongTensor;
+    if (source_.tensors()[read.tensor].dtype != source_.tensors()[wanted.tensor].dtype)
+      fault.kind = CopyFaultKind::WrongDtype;
+    fault.from = from;
+    fault.got = read.tensor;
+    fault.got_lo = got_at(each.lo);
+    fault.reordered = each.dims() != extents.size() ||
+                      !contains(read.box, box_at(fault.got_lo, each.extents())) ||
+                      !steps_alike(each, extents, meeting.weights);
+    fault.got_dtype = read.part.buffer == StoredBufferId{-1}
+                          ? source_.tensors()[read.tensor].dtype
+                          : source_.buffers()[read.part.buffer].dtype;
+    add(std::move(fault));
   }
-  if (right) return;
-  CopyFaultKind kind =
-      read.tensor == wanted.tensor ? CopyFaultKind::WrongIndex : CopyFaultKind::WrongTensor;
-  if (source_.tensors()[read.tensor].dtype != source_.tensors()[wanted.tensor].dtype)
-    kind = CopyFaultKind::WrongDtype;
-  CopyFault fault = fault_at(kind, wanted.part, box, line);
-  fault.from = from;
-  fault.got = read.tensor;
-  fault.got_lo = lo;
-  fault.got_dtype = read.part.buffer == StoredBufferId{-1}
-                        ? source_.tensors()[read.tensor].dtype
-                        : source_.buffers()[read.part.buffer].dtype;
-  add(std::move(fault));
 }
 
 std::vector<CopyFault> Judge::finish() {

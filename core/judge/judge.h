@@ -65,7 +65,8 @@ struct CopyFault {
   Rank from{-1};
   ModelTensorId got{-1};
   DimVector got_lo = {};
-  DType got_dtype = {};  // of WrongDtype
+  bool reordered = false;  // what arrives is no box of the same extents, in the same order
+  DType got_dtype = {};    // of WrongDtype
   // Of the buffer, which can have the tensor's elements several times; -1 as the buffer.
   std::int32_t part = -1;
   std::vector<std::int64_t> lines = {};  // of the copies, ascending

@@ -109,14 +109,15 @@ class Wording {
                          reshard::text(fault.got_dtype));
     const ModelTensor& other = tensor(fault.got);
     Box box{fault.got_lo, fault.got_lo};
-    bool fits = fault.box.dims() == box.dims();
+    const bool fits = !fault.reordered && fault.box.dims() == box.dims();
     for (int d = 0; d < box.dims(); ++d) box.hi[d] += fits ? fault.box.extent(d) : 1;
-    fits = fits && contains(box_of(other.shape), box);
-    for (int d = 0; !fits && d < box.dims(); ++d) box.hi[d] = box.lo[d] + 1;
     std::string dtype = fault.kind == CopyFaultKind::WrongDtype
                             ? fmt::format(", which is {}", reshard::text(fault.got_dtype))
                             : "";
-    return fmt::format(" gets {}{} of rank {}{}", element_text(other, box), fits ? "" : " and on",
+    return fmt::format(" gets {}{} of rank {}{}", element_text(other, box),
+                       fits                  ? ""
+                       : fault.elements == 1 ? ""
+                                             : " and on, in another order,",
                        to_int(fault.from), dtype);
   }
 

@@ -60,6 +60,7 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
                     from.count(), to.count()));
   ++copies_;
   if (to.count() == 0) return;
+  if (!from.is_held || !to.is_held) return copy_unheld(from, to, line);
   bool inside = true;
   for (const auto& [side, end] : {std::pair(&source_, &from), std::pair(&destination_, &to)})
     if (!end->is_box && !is_in_buffer(*side, *end)) {
@@ -70,6 +71,8 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
                       {},
                       to.count()};
       fault.from = end == &to ? Rank{-1} : from.rank;
+      fault.why = end->relay >= 0 ? relays_.buffers()[to_index(end->relay)].name
+                                  : std::string(side->buffers()[end->buffer].name);
       fault.lines = {line};
       add(std::move(fault));
       inside = false;
@@ -96,6 +99,27 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
     if (!two_dtypes) compare(named, from, line);
     written_[to_index(named.part.buffer)][to_index(named.part.part)].push_back(
         {named.box, line, from.rank});
+  }
+}
+
+// What a rank has not is neither read nor written.
+void Judge::copy_unheld(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
+  if (!to.is_held) {
+    CopyFault fault{CopyFaultKind::NotHeld, to.rank, StoredBufferId{-1},
+                    ModelTensorId{-1},      {},      to.count()};
+    fault.lines = {line};
+    fault.why = destination_.buffers()[to.buffer].name;
+    return add(std::move(fault));
+  }
+  if (to.relay >= 0 || (!to.is_box && !is_in_buffer(destination_, to))) return;
+  resolve(destination_, to, wanted_);
+  for (const NamedBox& wanted : wanted_) {
+    CopyFault fault = fault_at(CopyFaultKind::NotHeld, wanted.part, wanted.box, line);
+    fault.from = from.rank;
+    fault.why = source_.buffers()[from.buffer].name;
+    add(std::move(fault));
+    written_[to_index(wanted.part.buffer)][to_index(wanted.part.part)].push_back(
+        {wanted.box, line, from.rank});
   }
 }
 

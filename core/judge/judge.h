@@ -35,6 +35,8 @@ struct CopyEnd {
   bool is_raw = false;
   // If not -1, an index of Relays::buffers(), in place of `buffer`.
   int relay = -1;
+  // Whether the rank has the buffer; otherwise `buffer` is another rank's of that name.
+  bool is_held = true;
 
   std::int64_t count() const { return is_box ? box.volume() : view.count(); }
 };
@@ -70,7 +72,7 @@ struct CopyFault {
   // Of the buffer, which can have the tensor's elements several times; -1 as the buffer.
   std::int32_t part = -1;
   std::vector<std::int64_t> lines = {};  // of the copies, ascending
-  std::string why = {};                  // of Torn: what happens to the elements
+  std::string why = {};  // of Torn what happens, of OutOfBuffer and NotHeld the buffer
 };
 
 // The sources of these ranks change, in all buffers or in those of a name.
@@ -122,6 +124,7 @@ class Judge {
     Rank from;
   };
 
+  void copy_unheld(const CopyEnd& from, const CopyEnd& to, std::int64_t line);
   void resolve(const Stored& side, const CopyEnd& end, NamedBoxes& out);
   void resolve_box(const Stored& side, const CopyEnd& end, NamedBoxes& out);
   void resolve_view(const Stored& side, const CopyEnd& end, NamedBoxes& out);

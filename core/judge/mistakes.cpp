@@ -10,70 +10,13 @@
 
 #include "core/judge/locations.h"
 #include "core/judge/rank_grids.h"
+#include "core/judge/taken_as.h"
 
 namespace reshard {
 namespace {
 
 // Nobody reads more findings; more lookups take seconds.
 constexpr std::size_t kMostNamed = 1000, kMostLookups = std::size_t{1} << 22;
-
-// A buffer read as if its tensors lay one after another: its parts joined by tensor, in the
-// order in which they begin.
-class AsBlocks {
- public:
-  AsBlocks(const Stored& side, StoredBufferId buffer) : side_(side) {
-    const std::vector<StoredPart>& parts = side.buffers()[buffer].parts;
-    for (const StoredPart& part : parts) {
-      ModelTensorId root = side.tensors()[part.tensor].same_as;
-      if (std::find(order_.begin(), order_.end(), root) == order_.end()) order_.push_back(root);
-    }
-    for (const StoredPart& part : parts)
-      parts_[side.tensors()[part.tensor].same_as].push_back(&part);
-    std::int64_t begin = 0;
-    for (ModelTensorId tensor : order_) {
-      begin_[tensor] = begin;
-      std::vector<const StoredPart*>& own = parts_[tensor];
-      for (const StoredPart* part : own) begin += part->box.volume();
-      std::sort(own.begin(), own.end(),
-                [](const auto* a, const auto* b) { return a->box.lo < b->box.lo; });
-    }
-  }
-
-  bool is_one_tensor() const { return order_.size() < 2; }
-
-  // "[q | k | v]".
-  std::string text() const {
-    std::string out;
-    for (ModelTensorId tensor : order_)
-      out += fmt::format("{}{}", out.empty() ? "" : " | ", side_.tensors()[tensor].name);
-    return fmt::format("[{}]", out);
-  }
-
-  // Where the element would be. The tensor's parts lie one after another, in row-major order.
-  std::optional<std::int64_t> offset_of(ModelTensorId tensor, const DimVector& index) const {
-    auto begin = begin_.find(tensor);
-    if (begin == begin_.end()) return std::nullopt;
-    std::int64_t offset = begin->second;
-    for (const StoredPart* part : parts_.at(tensor)) {
-      Box one{index, index};
-      for (int d = 0; d < index.size(); ++d) ++one.hi[d];
-      if (!contains(part->box, one)) {
-        offset += part->box.volume();
-        continue;
-      }
-      DimVector strides = row_major(part->box.extents());
-      for (int d = 0; d < index.size(); ++d) offset += (index[d] - part->box.lo[d]) * strides[d];
-      return offset;
-    }
-    return std::nullopt;
-  }
-
- private:
-  const Stored& side_;
-  std::vector<ModelTensorId> order_;
-  std::map<ModelTensorId, std::vector<const StoredPart*>> parts_;  // each ascending by box
-  std::map<ModelTensorId, std::int64_t> begin_;
-};
 
 class Mistakes {
  public:
@@ -85,12 +28,14 @@ class Mistakes {
         grids_(all_faults(findings), source, destination) {}
 
   void name() {
+    for (const Finding& finding : findings_)
+      shifts_of_[finding.tensor] += finding.kind == CopyFaultKind::WrongIndex ? 1 : 0;
     for (std::size_t i = 0; i < findings_.size() && i < kMostNamed; ++i) {
       Finding& finding = findings_[i];
-      for (auto look :
-           {&Mistakes::unconverted, &Mistakes::grid, &Mistakes::read_as_blocks,
-            &Mistakes::written_as_blocks, &Mistakes::of_other_ranks, &Mistakes::exchanged,
-            &Mistakes::cut_not_repeated, &Mistakes::tied, &Mistakes::shifted})
+      for (auto look : {&Mistakes::unconverted, &Mistakes::grid, &Mistakes::exchanged,
+                        &Mistakes::read_otherwise, &Mistakes::written_otherwise,
+                        &Mistakes::dealt_otherwise, &Mistakes::of_other_ranks,
+                        &Mistakes::cut_not_repeated, &Mistakes::tied, &Mistakes::shifted})
         if (finding.mistake.empty()) finding.mistake = (this->*look)(finding);
     }
   }
@@ -121,43 +66,76 @@ class Mistakes {
                        tensor(finding.tensor).name);
   }
 
-  std::string read_as_blocks(const Finding& finding) {
+  std::string read_otherwise(const Finding& finding) { return taken_otherwise(finding, true); }
+  std::string written_otherwise(const Finding& finding) { return taken_otherwise(finding, false); }
+
+  // As if its tensors lay one after another, row by row, or their rows in turn.
+  std::string taken_otherwise(const Finding& finding, bool reads) {
     if (!is_wrong(finding)) return {};
-    std::string out;
+    std::string in_blocks, alternating;
+    bool can_be_blocks = true, can_alternate = true;
+    const Stored& side = reads ? source_ : destination_;
     for (const CopyFault& fault : finding.faults) {
-      auto is = location_of(source_, fault.from, fault.got, fault.got_lo);
+      Rank rank = reads ? fault.from : fault.to;
+      auto is = reads ? location_of(side, rank, fault.got, fault.got_lo)
+                      : location_of(side, rank, fault.tensor, fault.box.lo);
       if (!is) return {};
-      const AsBlocks& blocks =
-          of_source_.try_emplace(is->buffer, source_, is->buffer).first->second;
-      auto would = blocks.offset_of(tensor(fault.tensor).same_as, fault.box.lo);
-      if (blocks.is_one_tensor() || !would || *would != is->offset) return {};
-      out = fmt::format("'{}' of rank {} is read as {}", source_.buffers()[is->buffer].name,
-                        to_int(fault.from), blocks.text());
+      auto& known = reads ? of_source_ : of_destination_;
+      const TakenAs& as = known.try_emplace(is->buffer, side, is->buffer).first->second;
+      if (as.is_one_tensor() && !as.is_transposed()) return {};
+      ModelTensorId meant = reads ? tensor(fault.tensor).same_as : fault.got;
+      const DimVector& index = reads ? fault.box.lo : fault.got_lo;
+      can_be_blocks = can_be_blocks && as.in_blocks(meant, index) == is->offset;
+      can_alternate = can_alternate && as.alternating(meant, index) == is->offset;
+      std::string start = fmt::format("'{}' of rank {} is {} as", side.buffers()[is->buffer].name,
+                                      to_int(rank), reads ? "read" : "written");
+      in_blocks = as.is_transposed() ? fmt::format("{} if it were not transposed", start)
+                                     : fmt::format("{} {}", start, as.text());
+      alternating = fmt::format("{} if {}", start, as.alternating_text());
     }
-    return out;
+    return can_be_blocks ? in_blocks : can_alternate ? alternating : "";
   }
 
-  std::string written_as_blocks(const Finding& finding) {
-    if (!is_wrong(finding)) return {};
-    std::string out;
-    for (const CopyFault& fault : finding.faults) {
-      auto is = location_of(destination_, fault.to, fault.tensor, fault.box.lo);
-      if (!is) return {};
-      const AsBlocks& blocks =
-          of_destination_.try_emplace(is->buffer, destination_, is->buffer).first->second;
-      auto would = blocks.offset_of(fault.got, fault.got_lo);
-      if (blocks.is_one_tensor() || !would || *would != is->offset) return {};
-      out = fmt::format("'{}' of rank {} is written as {}", destination_.buffers()[is->buffer].name,
-                        to_int(fault.to), blocks.text());
+  // Indices of a dim that are dealt to ranks one by one in place of in ranges, or the reverse.
+  std::string dealt_otherwise(const Finding& finding) {
+    if (finding.kind != CopyFaultKind::WrongIndex) return {};
+    const std::int64_t length = tensor(finding.tensor).shape[0];
+    for (const Stored* side : {&destination_, &source_}) {
+      std::set<Rank> ranks;
+      for (const StoredBuffer& buffer : side->buffers())
+        for (const StoredPart& part : buffer.parts)
+          if (side->tensors()[part.tensor].same_as == tensor(finding.tensor).same_as)
+            ranks.insert(buffer.rank);
+      const auto n = static_cast<std::int64_t>(ranks.size());
+      if (n < 2 || length % n != 0 || length == n) continue;
+      auto dealt = [&](std::int64_t i) { return i % (length / n) * n + i / (length / n); };
+      bool in_turn = true, in_ranges = true;
+      for (const CopyFault& fault : finding.faults) {
+        DimVector same = fault.got_lo;
+        same[0] = fault.box.lo[0];
+        if (same != fault.box.lo || fault.box.extent(0) > 1) return {};
+        in_turn = in_turn && fault.got_lo[0] == dealt(fault.box.lo[0]);
+        in_ranges = in_ranges && fault.box.lo[0] == dealt(fault.got_lo[0]);
+      }
+      if (in_turn || in_ranges)
+        return fmt::format("indices of {} are given to {} ranks {}, where each has {}",
+                           tensor(finding.tensor).name, n, in_turn ? "in turn" : "in ranges",
+                           in_turn ? "a range" : "every so many");
     }
-    return out;
+    return {};
   }
 
   // Two tensors, each in the other's place.
   std::string exchanged(const Finding& finding) {
-    if (finding.kind != CopyFaultKind::WrongTensor) return {};
+    auto is_whole = [](const Finding& of) {
+      return of.kind == CopyFaultKind::WrongTensor &&
+             std::all_of(of.faults.begin(), of.faults.end(), [](const CopyFault& fault) {
+               return !fault.reordered && fault.got_lo == fault.box.lo;
+             });
+    };
+    if (!is_whole(finding)) return {};
     for (const Finding& other : findings_)
-      if (other.kind == CopyFaultKind::WrongTensor && tensor(other.tensor).same_as == finding.got &&
+      if (is_whole(other) && tensor(other.tensor).same_as == finding.got &&
           other.got == tensor(finding.tensor).same_as)
         return fmt::format("{} and {} are taken for each other", tensor(finding.tensor).name,
                            tensor(finding.got).name);
@@ -213,21 +191,34 @@ class Mistakes {
     bool all_repeat = std::all_of(holders.begin(), holders.end(),
                                   [](const auto& of) { return of.second.size() > 1; });
     if (shape.size() == 0 || !all_repeat) return {};
-    const auto count = static_cast<std::int64_t>(ranks.size());
-    const std::int64_t share = shape[0] / count;
-    if (share == 0 || shape[0] % count != 0) return {};
+    // Where data is parallel, too, every replica is cut like that.
+    const auto all = static_cast<std::int64_t>(ranks.size());
+    for (std::int64_t count = all; count > std::ssize(holders); --count) {
+      if (all % count != 0 || shape[0] % count != 0 || shape[0] < count) continue;
+      if (fits_cut(finding, holders, ranks, count, shape[0] / count))
+        return fmt::format("{} is cut into {} pieces, but {} ranks each need the same",
+                           tensor(finding.tensor).name, count, holders.begin()->second.size());
+    }
+    return {};
+  }
+
+  // Whether the ranks got the pieces of so many rows, each in the place of its box's first rows.
+  static bool fits_cut(const Finding& finding, const std::map<Box, std::set<Rank>>& holders,
+                       const std::set<Rank>& ranks, std::int64_t count, std::int64_t share) {
+    const bool is_missing = finding.kind == CopyFaultKind::Missing;
+    std::set<Rank> at_fault;
     for (const CopyFault& fault : finding.faults) {
-      auto at = std::distance(ranks.begin(), ranks.find(fault.to));
+      auto at = std::distance(ranks.begin(), ranks.find(fault.to)) % count;
+      at_fault.insert(fault.to);
       for (const auto& [box, of] : holders) {
         if (!of.contains(fault.to) || !contains(box, fault.box)) continue;
-        bool fits = finding.kind == CopyFaultKind::Missing
+        bool fits = is_missing
                         ? fault.box.lo[0] == box.lo[0] + share && fault.box.hi[0] == box.hi[0]
                         : fault.got_lo[0] == at * share && fault.box.lo[0] == box.lo[0];
-        if (!fits) return {};
+        if (!fits) return false;
       }
     }
-    return fmt::format("{} is cut into {} pieces, but {} ranks each need the same",
-                       tensor(finding.tensor).name, count, holders.begin()->second.size());
+    return !is_missing || at_fault == ranks;
   }
 
   // A name that is never written, though the tensor is, under another name.
@@ -246,8 +237,13 @@ class Mistakes {
     return fmt::format("{} is tied to another name, and only that is written", own.name);
   }
 
+  // A tensor of more shifts is not shifted, but cut or ordered otherwise.
   std::string shifted(const Finding& finding) {
-    if (finding.kind != CopyFaultKind::WrongIndex) return {};
+    constexpr int kMostShifts = 3;
+    if (finding.kind != CopyFaultKind::WrongIndex || shifts_of_[finding.tensor] > kMostShifts ||
+        std::any_of(finding.faults.begin(), finding.faults.end(),
+                    [](const CopyFault& fault) { return fault.reordered; }))
+      return {};
     const CopyFault& fault = finding.faults.front();
     std::string out;
     for (int d = 0; d < fault.box.dims(); ++d)
@@ -258,9 +254,10 @@ class Mistakes {
 
   std::vector<Finding>& findings_;
   const Stored &source_, &destination_;
-  std::vector<Rank> ranks_;  // of the destination
+  std::vector<Rank> ranks_;                 // of the destination
+  std::map<ModelTensorId, int> shifts_of_;  // how many findings of a wrong place
   RankGrids grids_;
-  std::map<StoredBufferId, AsBlocks> of_source_, of_destination_;
+  std::map<StoredBufferId, TakenAs> of_source_, of_destination_;
 };
 
 }  // namespace

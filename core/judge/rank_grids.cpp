@@ -43,7 +43,7 @@ RankGrids::RankGrids(const std::vector<const CopyFault*>& faults, const Stored& 
 
 bool RankGrids::Exchange::explains(const Taken& taken) const {
   auto position = mesh->position_of(taken.rank);
-  if (!position) return false;
+  if (!position || taken.mesh == nullptr || !(*taken.mesh == *mesh)) return false;
   Rank meant = mesh->rank_at(counted_otherwise(*mesh, *position, a, b));
   return std::find(taken.right.begin(), taken.right.end(), meant) != taken.right.end();
 }
@@ -66,6 +66,7 @@ void RankGrids::look_for(const std::vector<const CopyFault*>& faults, bool is_so
   for (const MeshRef& mesh : meshes)
     for (int a = 0; a < mesh->axes(); ++a)
       for (int b = a + 1; b < mesh->axes(); ++b) {
+        if (mesh->axis_size(a) == 1 || mesh->axis_size(b) == 1) continue;
         Exchange exchange{&side, mesh, a, b};
         std::set<Rank> seen;
         for (const Taken& taken : all)
@@ -80,11 +81,11 @@ void RankGrids::look_for(const std::vector<const CopyFault*>& faults, bool is_so
 // Nothing if the fault is not one of a wrong rank.
 std::vector<RankGrids::Taken> RankGrids::taken_in(const CopyFault& fault, bool is_source) const {
   const Stored& side = side_of(is_source);
-  if (fault.kind == CopyFaultKind::NotHeld) {
+  if (fault.kind == CopyFaultKind::NotHeld && fault.tensor != ModelTensorId{-1}) {
     bool reads = fault.from != Rank{-1};
     if (reads != is_source) return {};
     return {
-        {reads ? fault.from : fault.to, ranks_with(side, fault.tensor, fault.box.lo, nullptr, 0)}};
+        taken_with(side, reads ? fault.from : fault.to, fault.tensor, fault.box.lo, nullptr, 0)};
   }
   bool is_wrong =
       fault.kind == CopyFaultKind::WrongIndex || fault.kind == CopyFaultKind::WrongTensor;
@@ -93,21 +94,23 @@ std::vector<RankGrids::Taken> RankGrids::taken_in(const CopyFault& fault, bool i
   auto is = is_source ? location_of(side, rank, fault.got, fault.got_lo)
                       : location_of(side, rank, fault.tensor, fault.box.lo);
   if (!is) return {};
-  return {{rank, ranks_with(side, is_source ? fault.tensor : fault.got,
-                            is_source ? fault.box.lo : fault.got_lo,
-                            &side.buffers()[is->buffer].name, is->offset)}};
+  return {taken_with(side, rank, is_source ? fault.tensor : fault.got,
+                     is_source ? fault.box.lo : fault.got_lo, &side.buffers()[is->buffer].name,
+                     is->offset)};
 }
 
-// Those that have the element, in a buffer of this name at this place if one is given.
-std::vector<Rank> RankGrids::ranks_with(const Stored& side, ModelTensorId tensor,
-                                        const DimVector& index, const std::string_view* buffer,
-                                        std::int64_t offset) const {
-  std::vector<Rank> out;
+// Right are those that have the element, in a buffer of this name at this place if one is given.
+RankGrids::Taken RankGrids::taken_with(const Stored& side, Rank named, ModelTensorId tensor,
+                                       const DimVector& index, const std::string_view* buffer,
+                                       std::int64_t offset) const {
+  Taken out{named, {}};
   for (Rank rank : &side == &source_ ? source_ranks_ : destination_ranks_) {
     auto there = location_of(side, rank, tensor, index);
-    if (there && (buffer == nullptr ||
-                  (there->offset == offset && side.buffers()[there->buffer].name == *buffer)))
-      out.push_back(rank);
+    if (!there) continue;
+    const StoredBuffer& is = side.buffers()[there->buffer];
+    if (buffer != nullptr && (there->offset != offset || is.name != *buffer)) continue;
+    out.right.push_back(rank);
+    out.mesh = is.mesh.get();
   }
   return out;
 }

@@ -21,10 +21,11 @@ class RankGrids {
   std::string exchanged(const std::vector<CopyFault>& faults) const;
 
  private:
-  // The rank that is named, and all that should have been.
+  // The rank that is named, all that should have been, and the mesh of whose ranks they are.
   struct Taken {
     Rank rank;
     std::vector<Rank> right;
+    const Mesh* mesh = nullptr;
   };
   // Of a mesh whose axes are exchanged, by position the rank that is meant there.
   struct Exchange {
@@ -36,8 +37,8 @@ class RankGrids {
 
   const Stored& side_of(bool is_source) const { return is_source ? source_ : destination_; }
   std::vector<Taken> taken_in(const CopyFault& fault, bool is_source) const;
-  std::vector<Rank> ranks_with(const Stored& side, ModelTensorId tensor, const DimVector& index,
-                               const std::string_view* buffer, std::int64_t offset) const;
+  Taken taken_with(const Stored& side, Rank rank, ModelTensorId tensor, const DimVector& index,
+                   const std::string_view* buffer, std::int64_t offset) const;
   void look_for(const std::vector<const CopyFault*>& faults, bool is_source);
 
   const Stored &source_, &destination_;

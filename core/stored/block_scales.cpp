@@ -136,7 +136,7 @@ void add_scales(Stored& to, const ScalesBuffer& buffer) {
   std::map<ModelTensorId, ModelTensorId> scales = scales_by_tensor(to.tensors());
   std::vector<StoredBuffer> made;
   for (const StoredBuffer& of : to.buffers())
-    if (of.name == buffer.of && !of.parts.empty()) try {
+    if (of.name == buffer.of && !of.parts.empty() && !to.find(of.rank, buffer.name)) try {
         made.push_back(Scaling(to, of, buffer, scales).made());
       } catch (const InputError& error) {
         throw error.in(fmt::format("buffer {} of rank {}", quoted(of.name, 200), to_int(of.rank)));

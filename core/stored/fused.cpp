@@ -47,7 +47,7 @@ class Fusing {
                                    shape_of(first_tensor()).size(), buffer_.pad.size()));
     if (buffer_.pad_alike)
       for (std::int32_t position = 0; position < buffer_.mesh->size(); ++position)
-        largest_ = hull(largest_, extents_of(pieces_of(position)));
+        most_ = std::max(most_, extents_of(pieces_of(position))[buffer_.dim]);
     for (std::int32_t position = 0; position < buffer_.mesh->size(); ++position) add_rank(position);
   }
 
@@ -219,16 +219,10 @@ class Fusing {
     std::int64_t joined = 0;
     for (const Piece& piece : pieces) {
       joined += piece.extents[buffer_.dim];
-      out = hull(out, piece.extents);
+      for (int d = 0; d < out.size(); ++d) out[d] = std::max(out[d], piece.extents[d]);
     }
     out[buffer_.dim] = joined;
     return out;
-  }
-
-  static Shape hull(Shape a, const Shape& b) {
-    if (a.size() == 0) return b;
-    for (int d = 0; d < a.size(); ++d) a[d] = std::max(a[d], b[d]);
-    return a;
   }
 
   void add_rank(std::int32_t position) {
@@ -240,7 +234,8 @@ class Fusing {
     out.converts = buffer_.dtype.has_value();
     out.mesh = buffer_.mesh;
     std::vector<Piece> pieces = pieces_of(position);
-    Shape shape = hull(largest_, extents_of(pieces));
+    Shape shape = extents_of(pieces);
+    shape[buffer_.dim] = std::max(shape[buffer_.dim], most_);
     if (element_count(shape) == 0) return;
     DimVector strides = in_memory(shape, out.shape);
     std::int64_t begin = 0;
@@ -324,7 +319,7 @@ class Fusing {
   const FusedBuffer& buffer_;
   std::vector<Rows> rows_;       // by block
   std::vector<Layout> layouts_;  // of the fused rows
-  Shape largest_;                // of all ranks, if they are padded alike
+  std::int64_t most_ = 0;        // of a rank along the dim, if all are padded alike
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ struct FusedBuffer {
   std::optional<MappedIndices> indices;
   // What a rank has of each block is padded to multiples of these, by dim; empty: it is not.
   DimVector pad;
-  bool pad_alike = false;      // every rank's buffer has the extents of the largest
+  bool pad_alike = false;      // every rank has as much of the fused dim as the one of most
   std::optional<DType> dtype;  // which the rank converts the tensors from or to
 };
 // Adds the buffer to every rank of the mesh that has some of it. Throws InputError for tensors
@@ -84,7 +84,8 @@ struct ScalesBuffer {
   // A block of which two ranks have some: both get its scale. Otherwise it is refused.
   bool shared = false;
 };
-// Throws InputError if no rank has the buffer, its parts are not boxes of it, side by side, or have
+// A rank that has a buffer of the name is passed over: ranks of a later stage can have the same
+// names. Throws InputError if no other rank has buffer `of`, its parts are not boxes of it, side by side, or have
 // not one tensor of scales each, and if a part ends within a block.
 void add_scales(Stored& to, const ScalesBuffer& buffer);
 // Throws InputError if a rank has elements of a tensor without their scales, though some rank of

@@ -106,9 +106,10 @@ StoredBufferId Stored::add(StoredBuffer buffer) {
     parts_.push_back({id, static_cast<std::int32_t>(i)});
   }
   sorted_ = false;
-  auto name = names_.try_emplace(std::string(buffer.name), static_cast<int>(names_.size())).first;
+  auto name =
+      names_.try_emplace(std::string(buffer.name), Name{static_cast<int>(names_.size()), id}).first;
   buffer.name = name->first;
-  by_name_.emplace(key_of(buffer.rank, name->second), id);
+  by_name_.emplace(key_of(buffer.rank, name->second.number), id);
   buffers_.push_back(std::move(buffer));
   return id;
 }
@@ -185,8 +186,13 @@ void Stored::check_disjoint(const StoredBuffer& buffer) const {
 std::optional<StoredBufferId> Stored::find(Rank rank, std::string_view name) const {
   auto known = names_.find(std::string(name));
   if (known == names_.end()) return std::nullopt;
-  auto found = by_name_.find(key_of(rank, known->second));
+  auto found = by_name_.find(key_of(rank, known->second.number));
   return found == by_name_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<StoredBufferId> Stored::find_any(std::string_view name) const {
+  auto known = names_.find(std::string(name));
+  return known == names_.end() ? std::nullopt : std::optional(known->second.first);
 }
 
 std::span<const Stored::PartId> Stored::parts_of(Rank rank, ModelTensorId tensor) const {

@@ -102,6 +102,8 @@ class Stored {
   const ModelTensors& tensors() const { return *tensors_; }
   const IndexVector<StoredBufferId, StoredBuffer>& buffers() const { return buffers_; }
   std::optional<StoredBufferId> find(Rank rank, std::string_view name) const;
+  // One of the name, of whatever rank.
+  std::optional<StoredBufferId> find_any(std::string_view name) const;
   // All parts of a tensor, under any of its names, on a rank: (buffer, index of the part). Until the
   // next buffer is added.
   struct PartId {
@@ -133,7 +135,11 @@ class Stored {
   const ModelTensors* tensors_;
   IndexVector<StoredBufferId, StoredBuffer> buffers_;
   std::size_t size_ = 0;  // buffers and parts
-  std::unordered_map<std::string, std::int32_t> names_;
+  struct Name {
+    std::int32_t number;
+    StoredBufferId first;  // of any rank
+  };
+  std::unordered_map<std::string, Name> names_;
   std::unordered_map<std::uint64_t, StoredBufferId> by_name_;  // by rank and name
   // Parts by rank and tensor, sorted when they are first asked for.
   mutable std::vector<std::uint64_t> keys_;

@@ -132,7 +132,6 @@ class Reader {
 
   void check_sides() const {
     try {
-      check_scales(*out_.source);
       check_scales(*out_.destination);
     } catch (const InputError& error) {
       throw error.in(out_.file);

@@ -30,6 +30,8 @@ class Wording {
     std::string out = fmt::format("rank {}", to_int(fault.to));
     if (fault.kind == CopyFaultKind::OutOfBuffer)
       return fmt::format("{}: {}", out, out_of_buffer(fault));
+    if (fault.tensor == ModelTensorId{-1})
+      return fmt::format("{}: '{}' is written, which the rank does not have", out, fault.why);
     out += fmt::format(": {}", element_text(tensor(fault.tensor), fault.box));
     if (fault.buffer != StoredBufferId{-1})
       out += fmt::format(
@@ -73,8 +75,8 @@ class Wording {
 
   std::string out_of_buffer(const CopyFault& fault) const {
     bool reads = fault.from != Rank{-1};
-    return fmt::format("{} elements are {} a buffer{}", fault.elements,
-                       reads ? "read from outside of" : "written outside of",
+    return fmt::format("{} elements are {} '{}'{}", fault.elements,
+                       reads ? "read from outside of" : "written outside of", fault.why,
                        reads ? fmt::format(" of rank {}", to_int(fault.from)) : "");
   }
 

@@ -40,9 +40,11 @@ class EndReader {
       std::string name = fields_.string("buffer", "the name of a buffer, or a \"tensor\"");
       std::optional<StoredBufferId> id = side_.find(out.rank, name);
       out.relay = id ? -1 : relays_.find(out.rank, name);
+      out.is_held = id || out.relay >= 0;
+      if (!out.is_held) id = side_.find_any(name);
       if (!id && out.relay < 0)
-        throw InputError(fmt::format("buffer: expected one that rank {} has, found {}",
-                                     to_int(out.rank), quoted(name, 200)));
+        throw InputError(
+            fmt::format("buffer: expected one that a rank has, found {}", quoted(name, 200)));
       out.buffer = id.value_or(StoredBufferId{-1});
       const Shape& shape =
           id ? side_.buffers()[*id].shape : relays_.buffers()[to_index(out.relay)].shape;

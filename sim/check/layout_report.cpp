@@ -100,6 +100,7 @@ std::string layout_json(const std::vector<LayoutRow>& list, const ModelTensors& 
                                                       {"extents", values_json(row.place.extents)},
                                                       {"buffer", row.buffer},
                                                       {"dtype", text(row.dtype)},
+                                                      {"shape", values_json(row.buffer_shape)},
                                                       {"offset", row.place.offset},
                                                       {"strides", values_json(row.place.strides)}};
                                         })}});

@@ -3,7 +3,7 @@
 """Random strided copies between small shards, right and wrong, transposed too: `check` must call
 wrong or missing every element that is, and nothing in a copy that is right.
 
-    drawn_copies.py --reshard PROGRAM [--seeds 257-272]
+    drawn_copies.py --reshard PROGRAM [--seeds 1-60]
 
 Each seed is a file of 40 tensors with one copy each. What a copy does is worked out here, element
 by element.
@@ -149,7 +149,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reshard", default=built.RESHARD, type=pathlib.Path)
-    parser.add_argument("--seeds", default="257-272", type=numbers_in, metavar="FIRST-LAST")
+    parser.add_argument("--seeds", default="1-60", type=numbers_in, metavar="FIRST-LAST")
     given = parser.parse_args()
     totals = [0, 0, 0]
     with tempfile.TemporaryDirectory() as folder:

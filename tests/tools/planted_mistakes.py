@@ -4,7 +4,7 @@
 all elements that are wrong, in boxes without others unless they arrive in another order, with what
 arrives there and from where.
 
-    planted_mistakes.py --reshard PROGRAM [--seeds 3-5] [--right 20] [--keep FOLDER]
+    planted_mistakes.py --reshard PROGRAM [--seeds 1-4] [--right 20] [--keep FOLDER]
 
 Every seed plants each kind of mistake once. --right: so many jobs without one, in which nothing may
 be found. Copies and what they do are worked out here, with nothing of the program.
@@ -93,7 +93,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reshard", default=built.RESHARD, type=pathlib.Path)
-    parser.add_argument("--seeds", default="3-5", type=numbers_in, metavar="FIRST-LAST")
+    parser.add_argument("--seeds", default="1-4", type=numbers_in, metavar="FIRST-LAST")
     parser.add_argument("--right", default=20, type=int, metavar="JOBS")
     parser.add_argument("--keep", type=pathlib.Path, help="leave the files of the jobs there")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for each mistake")

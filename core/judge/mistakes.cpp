@@ -25,6 +25,7 @@ class Mistakes {
         source_(source),
         destination_(destination),
         ranks_(destination.ranks()),
+        source_ranks_(source.ranks()),
         grids_(all_faults(findings), source, destination) {}
 
   void name() {
@@ -32,10 +33,11 @@ class Mistakes {
       shifts_of_[finding.tensor] += finding.kind == CopyFaultKind::WrongIndex ? 1 : 0;
     for (std::size_t i = 0; i < findings_.size() && i < kMostNamed; ++i) {
       Finding& finding = findings_[i];
-      for (auto look : {&Mistakes::unconverted, &Mistakes::grid, &Mistakes::exchanged,
-                        &Mistakes::read_otherwise, &Mistakes::written_otherwise,
-                        &Mistakes::dealt_otherwise, &Mistakes::of_other_ranks,
-                        &Mistakes::cut_not_repeated, &Mistakes::tied, &Mistakes::shifted})
+      for (auto look :
+           {&Mistakes::unconverted, &Mistakes::grid, &Mistakes::exchanged,
+            &Mistakes::read_otherwise, &Mistakes::written_otherwise, &Mistakes::moved_as_one,
+            &Mistakes::dealt_otherwise, &Mistakes::of_other_ranks, &Mistakes::cut_not_repeated,
+            &Mistakes::tied, &Mistakes::shifted})
         if (finding.mistake.empty()) finding.mistake = (this->*look)(finding);
     }
   }
@@ -72,28 +74,55 @@ class Mistakes {
   // As if its tensors lay one after another, row by row, or their rows in turn.
   std::string taken_otherwise(const Finding& finding, bool reads) {
     if (!is_wrong(finding)) return {};
-    std::string in_blocks, alternating;
-    bool can_be_blocks = true, can_alternate = true;
+    std::string as_blocks, as_alternating, as_joined;
+    bool can_be_blocks = true, can_alternate = true, can_be_joined = true;
     const Stored& side = reads ? source_ : destination_;
+    const std::vector<Rank>& ranks = reads ? source_ranks_ : ranks_;
     for (const CopyFault& fault : finding.faults) {
       Rank rank = reads ? fault.from : fault.to;
       auto is = reads ? location_of(side, rank, fault.got, fault.got_lo)
                       : location_of(side, rank, fault.tensor, fault.box.lo);
       if (!is) return {};
       auto& known = reads ? of_source_ : of_destination_;
-      const TakenAs& as = known.try_emplace(is->buffer, side, is->buffer).first->second;
+      const TakenAs& as = known.try_emplace(is->buffer, side, is->buffer, ranks).first->second;
       if (as.is_one_tensor() && !as.is_transposed()) return {};
       ModelTensorId meant = reads ? tensor(fault.tensor).same_as : fault.got;
       const DimVector& index = reads ? fault.box.lo : fault.got_lo;
       can_be_blocks = can_be_blocks && as.in_blocks(meant, index) == is->offset;
-      can_alternate = can_alternate && as.alternating(meant, index) == is->offset;
+      can_alternate = can_alternate && fault.box.dims() > 0 && fault.box.extent(0) == 1 &&
+                      as.alternating(meant, index) == is->offset;
+      can_be_joined = can_be_joined && as.joined(meant, index) == is->offset;
       std::string start = fmt::format("'{}' of rank {} is {} as", side.buffers()[is->buffer].name,
                                       to_int(rank), reads ? "read" : "written");
-      in_blocks = as.is_transposed() ? fmt::format("{} if it were not transposed", start)
+      as_blocks = as.is_transposed() ? fmt::format("{} if it were not transposed", start)
                                      : fmt::format("{} {}", start, as.text());
-      alternating = fmt::format("{} if {}", start, as.alternating_text());
+      as_alternating = fmt::format("{} if rows of {} alternated", start, as.names_text());
+      as_joined = fmt::format("{} if {} were cut as one, not each by itself", start, as.text());
     }
-    return can_be_blocks ? in_blocks : can_alternate ? alternating : "";
+    return can_be_blocks   ? as_blocks
+           : can_alternate ? as_alternating
+           : can_be_joined ? as_joined
+                           : "";
+  }
+
+  // Rows of a buffer that is cut otherwise on the other side, but moved as if neither were.
+  std::string moved_as_one(const Finding& finding) {
+    if (!is_wrong(finding)) return {};
+    std::string out;
+    for (const CopyFault& fault : finding.faults) {
+      auto from = location_of(source_, fault.from, fault.got, fault.got_lo);
+      auto to = location_of(destination_, fault.to, fault.tensor, fault.box.lo);
+      if (!from || !to) return {};
+      const TakenAs& is =
+          of_source_.try_emplace(from->buffer, source_, from->buffer, source_ranks_).first->second;
+      const TakenAs& wanted =
+          of_destination_.try_emplace(to->buffer, destination_, to->buffer, ranks_).first->second;
+      if (is.is_one_tensor() || is.text() != wanted.text() || is.is_transposed() ||
+          is.joined_begin() + from->offset != wanted.joined_begin() + to->offset)
+        return {};
+      out = fmt::format("{} are moved as if they were cut as one, not each by itself", is.text());
+    }
+    return out;
   }
 
   // Indices of a dim that are dealt to ranks one by one in place of in ranges, or the reverse.
@@ -254,7 +283,8 @@ class Mistakes {
 
   std::vector<Finding>& findings_;
   const Stored &source_, &destination_;
-  std::vector<Rank> ranks_;                 // of the destination
+  std::vector<Rank> ranks_;  // of the destination
+  std::vector<Rank> source_ranks_;
   std::map<ModelTensorId, int> shifts_of_;  // how many findings of a wrong place
   RankGrids grids_;
   std::map<StoredBufferId, TakenAs> of_source_, of_destination_;

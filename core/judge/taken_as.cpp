@@ -2,12 +2,15 @@
 #include "core/judge/taken_as.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include <fmt/format.h>
 
 namespace reshard {
 
-TakenAs::TakenAs(const Stored& side, StoredBufferId buffer) : side_(side) {
+TakenAs::TakenAs(const Stored& side, StoredBufferId buffer, const std::vector<Rank>& ranks)
+    : side_(side) {
   const std::vector<StoredPart>& parts = side.buffers()[buffer].parts;
   for (const StoredPart& part : parts) {
     ModelTensorId root = side.tensors()[part.tensor].same_as;
@@ -26,6 +29,13 @@ TakenAs::TakenAs(const Stored& side, StoredBufferId buffer) : side_(side) {
     std::sort(own.begin(), own.end(),
               [](const auto* a, const auto* b) { return a->box.lo < b->box.lo; });
   }
+  size_ = begin;
+  std::set<Box> firsts;
+  for (Rank rank : ranks)
+    if (auto other = side.find(rank, side.buffers()[buffer].name))
+      if (!side.buffers()[*other].parts.empty())
+        firsts.insert(side.buffers()[*other].parts.front().box);
+  if (!parts.empty()) piece_ = std::distance(firsts.begin(), firsts.find(parts.front().box));
 }
 
 std::string TakenAs::text() const {
@@ -35,11 +45,11 @@ std::string TakenAs::text() const {
   return fmt::format("[{}]", out);
 }
 
-std::string TakenAs::alternating_text() const {
+std::string TakenAs::names_text() const {
   std::string out;
   for (ModelTensorId tensor : order_)
     out += fmt::format("{}{}", out.empty() ? "" : " and ", side_.tensors()[tensor].name);
-  return fmt::format("rows of {} alternated", out);
+  return out;
 }
 
 std::optional<std::int64_t> TakenAs::in_blocks(ModelTensorId tensor, const DimVector& index) const {
@@ -74,6 +84,22 @@ std::optional<std::int64_t> TakenAs::alternating(ModelTensorId tensor,
       return std::nullopt;
   auto number = std::find(order_.begin(), order_.end(), tensor) - order_.begin();
   return (local / row * std::ssize(order_) + number) * row + local % row;
+}
+
+std::optional<std::int64_t> TakenAs::joined(ModelTensorId tensor, const DimVector& index) const {
+  std::int64_t at = 0;
+  for (ModelTensorId other : order_) {
+    const Shape& shape = side_.tensors()[other].shape;
+    if (other != tensor) {
+      at += element_count(shape);
+      continue;
+    }
+    DimVector strides = row_major(shape);
+    for (int d = 0; d < index.size(); ++d) at += index[d] * strides[d];
+    at -= piece_ * size_;
+    return at < 0 || at >= size_ ? std::nullopt : std::optional(at);
+  }
+  return std::nullopt;
 }
 
 }  // namespace reshard

@@ -14,20 +14,26 @@ namespace reshard {
 
 class TakenAs {
  public:
-  TakenAs(const Stored& side, StoredBufferId buffer);
+  // `ranks` are those of the side.
+  TakenAs(const Stored& side, StoredBufferId buffer, const std::vector<Rank>& ranks);
 
   bool is_one_tensor() const { return order_.size() < 2; }
   // Whether the dims of some part are not in the order of memory.
   bool is_transposed() const { return is_transposed_; }
   // "[q | k | v]": in the order in which they begin.
   std::string text() const;
-  // "rows of gate and up alternated".
-  std::string alternating_text() const;
+  // "gate and up".
+  std::string names_text() const;
 
   // Where an element would be if the tensors lay one after another, each row-major.
   std::optional<std::int64_t> in_blocks(ModelTensorId tensor, const DimVector& index) const;
   // Where it would be if a row of each followed the other's; none if they differ in their rows.
   std::optional<std::int64_t> alternating(ModelTensorId tensor, const DimVector& index) const;
+  // Where it would be if all tensors were joined first and then cut by rows for the ranks; none if
+  // another rank would have it.
+  std::optional<std::int64_t> joined(ModelTensorId tensor, const DimVector& index) const;
+  // Where this rank's rows would begin then, in elements of all tensors.
+  std::int64_t joined_begin() const { return piece_ * size_; }
 
  private:
   const Stored& side_;
@@ -35,6 +41,8 @@ class TakenAs {
   std::vector<ModelTensorId> order_;
   std::map<ModelTensorId, std::vector<const StoredPart*>> parts_;  // each ascending by box
   std::map<ModelTensorId, std::int64_t> begin_, volume_;
+  std::int64_t size_ = 0;   // of all parts
+  std::int64_t piece_ = 0;  // of the pieces that ranks have under this name, by their first rows
 };
 
 }  // namespace reshard

@@ -85,8 +85,8 @@ struct ScalesBuffer {
   bool shared = false;
 };
 // A rank that has a buffer of the name is passed over: ranks of a later stage can have the same
-// names. Throws InputError if no other rank has buffer `of`, its parts are not boxes of it, side by side, or have
-// not one tensor of scales each, and if a part ends within a block.
+// names. Throws InputError if no other rank has buffer `of`, its parts are not boxes of it, side by
+// side, or have not one tensor of scales each, and if a part ends within a block.
 void add_scales(Stored& to, const ScalesBuffer& buffer);
 // Throws InputError if a rank has elements of a tensor without their scales, though some rank of
 // the side has scales of that tensor.

@@ -104,8 +104,8 @@ class Stored {
   std::optional<StoredBufferId> find(Rank rank, std::string_view name) const;
   // One of the name, of whatever rank.
   std::optional<StoredBufferId> find_any(std::string_view name) const;
-  // All parts of a tensor, under any of its names, on a rank: (buffer, index of the part). Until the
-  // next buffer is added.
+  // All parts of a tensor, under any of its names, on a rank: (buffer, index of the part). Valid
+  // until the next buffer is added.
   struct PartId {
     StoredBufferId buffer;
     std::int32_t part;

@@ -109,6 +109,44 @@ TEST_CASE("Halves taken as alternating rows, matrices as not transposed, indices
         std::set<std::string>{"indices of e are given to 2 ranks in turn, where each has a range"});
 }
 
+TEST_CASE("Fused rows that are cut as one, by the reader or by both sides") {
+  auto mistakes = [](const std::vector<std::string>& lines) {
+    std::set<std::string> out;
+    for (const Finding& finding : report_of(read(lines)).findings) out.insert(finding.mistake);
+    return out;
+  };
+  // Rank 0 has gate[0:4] and up[0:4], rank 1 the others.
+  const std::vector<std::string> base = {
+      "{'tensor': 'gate', 'shape': [8, 2], 'dtype': 'bf16'}",
+      "{'tensor': 'up', 'shape': [8, 2], 'dtype': 'bf16'}",
+      "{'side': 'from', 'buffer': 'fc1', 'mesh': '2', 'fused': ['gate', 'up'], 'placements': "
+      "'S(0)'}"};
+  std::vector<std::string> lines = base;
+  for (const char* name : {"gate", "up"})
+    lines.push_back(
+        fmt::format("{{'side': 'to', 'tensor': '{}', 'mesh': '1', 'ranks': '2'}}", name));
+  for (int rank = 0; rank < 2; ++rank)
+    lines.push_back(
+        fmt::format("{{'from': {{'rank': {}, 'buffer': 'fc1'}}, 'to': {{'rank': 2, "
+                    "'buffer': '{}'}}}}",
+                    rank, rank == 0 ? "gate" : "up"));
+  CHECK(mistakes(lines) ==
+        std::set<std::string>{
+            "'fc1' of rank 0 is read as if [gate | up] were cut as one, not each by itself",
+            "'fc1' of rank 1 is read as if [gate | up] were cut as one, not each by itself"});
+  lines = with(base,
+               "{'side': 'to', 'buffer': 'w13', 'mesh': '4', 'ranks': '2-5', 'fused': ['gate', "
+               "'up'], 'placements': 'S(0)'}");
+  for (int rank = 0; rank < 4; ++rank)
+    lines.push_back(
+        fmt::format("{{'from': {{'rank': {}, 'buffer': 'fc1', 'box': '{}:{},:'}}, "
+                    "'to': {{'rank': {}, 'buffer': 'w13'}}}}",
+                    rank / 2, rank % 2 * 4, rank % 2 * 4 + 4, rank + 2));
+  CHECK(mistakes(lines) ==
+        std::set<std::string>{"[gate | up] are moved as if they were cut as one, not each by "
+                              "itself"});
+}
+
 TEST_CASE("Two axes of a grid of ranks that are exchanged are named") {
   // Experts e0 to e3 of two rows, two on each ep rank, cut by etp: ranks 1 to 4.
   std::vector<std::string> base;

@@ -165,6 +165,15 @@ ModelLayouts read_sides(LineReader& lines, const std::string& file) {
   return Reader(lines, file).sides();
 }
 
+ModelLayouts read_sides(const std::string& path) {
+  ModelLayouts out;
+  with_file(path, "layouts", [&](std::istream& in, const std::string& file) {
+    LineReader lines(in, file);
+    out = read_sides(lines, file);
+  });
+  return out;
+}
+
 std::shared_ptr<const ModelLayouts> read_layouts(LineReader& lines, const std::string& file) {
   ModelLayouts out = read_sides(lines, file);
   try {

@@ -46,6 +46,8 @@ struct ModelLayouts {
 std::shared_ptr<const ModelLayouts> read_layouts(LineReader& lines, const std::string& file);
 // The same without requests: either side can be left out.
 ModelLayouts read_sides(LineReader& lines, const std::string& file);
+// Of a file, or of standard input for "-".
+ModelLayouts read_sides(const std::string& path);
 // Whether a file that begins so is one of these.
 bool is_check_file(std::string_view start);
 

@@ -6,22 +6,12 @@
 #include "core/base/cursor.h"
 #include "sim/check/check_file.h"
 #include "sim/digest/digest_file.h"
-#include "sim/trace/line_reader.h"
 #include "tools/capi/guard.h"
 
 using namespace reshard;
 using namespace reshard::capi;
 
 namespace {
-
-sim::ModelLayouts layouts_in(const std::string& path) {
-  sim::ModelLayouts out;
-  sim::with_file(path, "layouts", [&](std::istream& in, const std::string& name) {
-    sim::LineReader lines(in, name);
-    out = sim::read_sides(lines, name);
-  });
-  return out;
-}
 
 sim::DigestSide side_of(const std::string& text) {
   for (sim::DigestSide side : sim::kDigestSides)
@@ -64,7 +54,7 @@ int32_t reshard_digest_buffers(const char* layouts, const char* side, int32_t ra
     if (rank < 0) throw InputError("rank: expected 0 or more, found " + std::to_string(rank));
     if (rows < 0) throw InputError("rows: expected 0 or more, found " + std::to_string(rows));
     std::vector<sim::HeldBuffer> held = held_in(buffers, count);
-    sim::ModelLayouts model = layouts_in(path);
+    sim::ModelLayouts model = sim::read_sides(path);
     sim::Digests digests = sim::digests_of_buffers(model, of, Rank{rank}, held, rows);
     give_text(sim::write_digest_file(sim::file_of(digests, model)), text, text_bytes);
   });

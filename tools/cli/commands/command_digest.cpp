@@ -15,7 +15,6 @@
 #include "sim/digest/compare.h"
 #include "sim/digest/digest_file.h"
 #include "sim/digest/digest_report.h"
-#include "sim/trace/line_reader.h"
 #include "sim/weights/weights.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/failure.h"
@@ -34,15 +33,6 @@ struct DigestOptions {
   std::int64_t rows = 0;
   OutputOptions output;
 };
-
-sim::ModelLayouts layouts_in(const std::string& path) {
-  sim::ModelLayouts out;
-  sim::with_file(path, "layouts", [&](std::istream& in, const std::string& name) {
-    sim::LineReader lines(in, name);
-    out = sim::read_sides(lines, name);
-  });
-  return out;
-}
 
 sim::DigestFile file_in(const std::string& path) {
   sim::MappedFile file(path, "digests");
@@ -120,7 +110,7 @@ void run_digest(const DigestOptions& options) {
     refuse_both(options.rows > 0, "--rows", "--expect");
   }
   require_inputs({{options.layouts, "--layout"}});
-  sim::ModelLayouts layouts = layouts_in(options.layouts);
+  sim::ModelLayouts layouts = sim::read_sides(options.layouts);
   if (!options.expected.empty()) return compare(options, layouts);
   auto sides = sim::parse_sides(options.side.empty() ? "to" : options.side, "--side");
   sim::Weights weights(options.weights);

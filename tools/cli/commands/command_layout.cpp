@@ -12,7 +12,6 @@
 #include "core/layout/layout.h"
 #include "sim/check/check_file.h"
 #include "sim/check/layout_report.h"
-#include "sim/trace/line_reader.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
@@ -37,12 +36,7 @@ sim::ModelLayouts model_in(const LayoutOptions& options) {
                                     {&options.placements, "--placements"}})
     refuse_both(!value->empty(), name, "FILE");
   require_inputs({{options.file, "FILE"}});
-  sim::ModelLayouts out;
-  sim::with_file(options.file, "layouts", [&](std::istream& in, const std::string& name) {
-    sim::LineReader lines(in, name);
-    out = sim::read_sides(lines, name);
-  });
-  return out;
+  return sim::read_sides(options.file);
 }
 
 // A tensor with placements or boxes, each rank's shard a buffer.

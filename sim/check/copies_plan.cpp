@@ -113,6 +113,8 @@ class CopiesPlanner {
 
 Plan plan_of(const CheckedCopies& copies) {
   RESHARD_CHECK(copies.proved(), "copies that are right");
+  if (!copies.judge->relays().empty())
+    throw InputError("expected copies straight from source to destination, found relays");
   return CopiesPlanner(copies).run();
 }
 

@@ -8,8 +8,8 @@
 namespace reshard::sim {
 
 // All copies at once: local ones, and one message from a rank to another. Its requests are those of
-// StoredRequests, its planner is "given". The copies must be proved, and go over no relay. Throws
-// InputError if they are too many for a plan.
+// StoredRequests, its planner is "given". The copies must be proved. Throws InputError if some go
+// over relays, and if they are too many for a plan.
 Plan plan_of(const CheckedCopies& copies);
 
 }  // namespace reshard::sim

@@ -8,6 +8,7 @@
 
 #include "core/base/errors.h"
 #include "sim/check/check_report.h"
+#include "sim/check/copies_plan.h"
 #include "tests/sim/check/check_lines.h"
 #include "tests/support/part.h"
 
@@ -61,6 +62,7 @@ std::vector<std::string> in_turn() {
 TEST_CASE("Buckets go over a relay one after the other") {
   CHECK(said(in_turn()).empty());
   CHECK(read(in_turn()).bytes == 24);
+  CHECK_THROWS_WITH(plan_of(read(in_turn())), Catch::Contains("found relays"));
   std::vector<std::string> lines = in_turn();
   lines[4 + 2] = in(4, 0, 4, ", 'id': 'in1', 'after': 'in0'");
   CHECK(said(lines) == std::vector<std::string>{

@@ -127,15 +127,14 @@ class Mistakes {
 
   // Indices of a dim that are dealt to ranks one by one in place of in ranges, or the reverse.
   std::string dealt_otherwise(const Finding& finding) {
-    if (finding.kind != CopyFaultKind::WrongIndex) return {};
-    const std::int64_t length = tensor(finding.tensor).shape[0];
+    const Shape& shape = tensor(finding.tensor).shape;
+    if (finding.kind != CopyFaultKind::WrongIndex || shape.size() == 0) return {};
+    const std::int64_t length = shape[0];
     for (const Stored* side : {&destination_, &source_}) {
-      std::set<Rank> ranks;
-      for (const StoredBuffer& buffer : side->buffers())
-        for (const StoredPart& part : buffer.parts)
-          if (side->tensors()[part.tensor].same_as == tensor(finding.tensor).same_as)
-            ranks.insert(buffer.rank);
-      const auto n = static_cast<std::int64_t>(ranks.size());
+      const std::vector<Rank>& ranks = side == &source_ ? source_ranks_ : ranks_;
+      const std::int64_t n = std::count_if(ranks.begin(), ranks.end(), [&](Rank rank) {
+        return !side->parts_of(rank, finding.tensor).empty();
+      });
       if (n < 2 || length % n != 0 || length == n) continue;
       auto dealt = [&](std::int64_t i) { return i % (length / n) * n + i / (length / n); };
       bool in_turn = true, in_ranges = true;
@@ -164,8 +163,8 @@ class Mistakes {
     };
     if (!is_whole(finding)) return {};
     for (const Finding& other : findings_)
-      if (is_whole(other) && tensor(other.tensor).same_as == finding.got &&
-          other.got == tensor(finding.tensor).same_as)
+      if (other.got == tensor(finding.tensor).same_as && other.tensor != ModelTensorId{-1} &&
+          tensor(other.tensor).same_as == finding.got && is_whole(other))
         return fmt::format("{} and {} are taken for each other", tensor(finding.tensor).name,
                            tensor(finding.got).name);
     return {};

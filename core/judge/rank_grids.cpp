@@ -58,11 +58,16 @@ void RankGrids::look_for(const std::vector<const CopyFault*>& faults, bool is_so
     for (Taken& taken : taken_in(*fault, is_source)) all.push_back(std::move(taken));
   }
   if (all.empty()) return;
+  // Neighbouring buffers mostly share theirs.
   std::vector<MeshRef> meshes;
-  for (const StoredBuffer& buffer : side.buffers())
-    if (buffer.mesh && std::none_of(meshes.begin(), meshes.end(),
-                                    [&](const MeshRef& mesh) { return *mesh == *buffer.mesh; }))
+  const Mesh* last = nullptr;
+  for (const StoredBuffer& buffer : side.buffers()) {
+    if (buffer.mesh.get() == last || !buffer.mesh) continue;
+    last = buffer.mesh.get();
+    if (std::none_of(meshes.begin(), meshes.end(),
+                     [&](const MeshRef& mesh) { return *mesh == *last; }))
       meshes.push_back(buffer.mesh);
+  }
   for (const MeshRef& mesh : meshes)
     for (int a = 0; a < mesh->axes(); ++a)
       for (int b = a + 1; b < mesh->axes(); ++b) {

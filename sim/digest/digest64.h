@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// XXH3-64 digests, as `xxhsum -H3` prints them: half as long as those of
-// core/base/digest.h, for lists of
-// many that are compared by accident and not by design.
+// XXH3-64 digests, as `xxhsum -H3` prints them: half as long as those of core/base/digest.h, for
+// lists of many, which nobody wants to be equal by design.
 #pragma once
 
 #include <cstddef>

@@ -76,6 +76,16 @@ TEST_CASE("Scalars lie by meshes, alone or one after another") {
   CheckedCopies of = read(lines);
   CHECK(numbers_of(*of.source, 0, "s") == Numbers{0});
   CHECK(numbers_of(*of.source, 1, "st") == Numbers{1, 0});
+  // Both in one copy, right and exchanged.
+  lines.push_back("{'side': 'to', 'buffer': 'ts', 'mesh': '1', 'ranks': '2', 'fused': ['t', 's']}");
+  auto copy = [&](int from, const char* to) {
+    return read(
+        with(lines, "{'from': {'rank': 1, 'buffer': 'st', 'offset': " + std::to_string(from) +
+                        "}, 'to': {'rank': 2, 'buffer': 'ts', " + to + "}"));
+  };
+  CHECK(copy(0, "'offset': 0}, 'count': 2").proved());
+  CHECK(copy(0, "'offset': 1}, 'count': 1").faults.size() == 2);
+  CHECK(copy(1, "'offset': 0}, 'count': 1").faults.size() == 2);
 }
 
 TEST_CASE("Experts are dealt by rules, sizes and maps from slots, as rows or as blocks") {

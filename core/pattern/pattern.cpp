@@ -116,6 +116,16 @@ std::uint64_t Pattern::source_bits(std::int64_t index, std::int64_t addend) cons
   return bits;
 }
 
+void Pattern::fill_row(std::int64_t first, std::int64_t count, std::int64_t addend,
+                       std::byte* out) const {
+  visit_values(addend, [&](auto value) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      decltype(value(0)) bits = value(origin_ + first + i);
+      std::memcpy(out + i * static_cast<std::int64_t>(sizeof bits), &bits, sizeof bits);
+    }
+  });
+}
+
 void Pattern::fill(const Layout& layout, std::int32_t position, std::int64_t addend,
                    std::span<std::byte> bytes) const {
   std::int64_t size = element_count(layout.local_shape(position)) * size_bytes(dtype_);

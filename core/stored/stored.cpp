@@ -157,6 +157,9 @@ void Stored::check_conversion(const StoredBuffer& buffer) const {
       throw InputError(fmt::format(
           "expected tensors of one dtype other than {}, to convert, found {} {} and {} {}",
           text(buffer.dtype), text(first.dtype), first.name, text(tensor.dtype), tensor.name));
+    if (!is_floating(tensor.dtype) || !is_floating(buffer.dtype))
+      throw InputError(fmt::format("expected floating-point dtypes, to convert, found {} and {} {}",
+                                   text(buffer.dtype), text(tensor.dtype), tensor.name));
   }
 }
 

@@ -37,6 +37,8 @@ class StoredRequests {
   // has none.
   std::vector<StoredPlace> source_places(TensorId request, Rank rank) const;
   std::vector<StoredPlace> destination_places(TensorId request, Rank rank) const;
+  // The tensor, under its own name, that a request moves.
+  ModelTensorId tensor_of(TensorId request) const { return tensor_of_[to_index(request)]; }
   // Which request writes a part of a buffer of the destination.
   TensorId written_by(Stored::PartId part) const {
     return request_of_[part.buffer][to_index(part.part)];

@@ -58,6 +58,7 @@ Job::Job(const Subject& subject, std::shared_ptr<const Topology> topology,
          const PlannerRow& planner, const StudyOptions& options)
     : from_elsewhere_(subject.plan != nullptr),
       cold_(options.cold),
+      layouts_(subject.layouts),
       studies_(std::move(topology), planner, options),
       study_(from_elsewhere_ ? studies_.of(subject.plan)
                              : studies_.of(subject.requests, {}, subject.stages)) {}
@@ -89,7 +90,7 @@ void Job::add_as_one(RunReport& report) {
 }
 
 DataReport Job::moved(std::int64_t budget_bytes) const {
-  if (!from_elsewhere_) return sim::moved(studies_, study_->shared_plan(), budget_bytes);
+  if (!from_elsewhere_) return sim::moved(studies_, study_->shared_plan(), budget_bytes, stored());
   if (store_bytes(plan()) > budget_bytes)
     return not_moved(
         plan(), "a plan from a file cannot be reduced, and its full size is above the data budget");

@@ -24,7 +24,7 @@ std::shared_ptr<const Topology> topology_for(const std::string& spec, Rank highe
 // What a job is about: requests that are to be planned together, or a plan from elsewhere, of any
 // number of tensors.
 struct Subject {
-  std::vector<Request> requests;
+  std::vector<Request> requests = {};
   std::shared_ptr<const Plan> plan = {};  // if set, in place of the requests
   std::string topology = {};              // that the requests' file names; used if no other is
   Stages stages = {};                     // of the requests
@@ -39,6 +39,8 @@ class Job {
       const StudyOptions& options);
 
   const Plan& plan() const { return study_->plan(); }
+  // Of the buffers that the plan's requests are of; null: of none.
+  const StoredRequests* stored() const { return layouts_ ? layouts_->requests.get() : nullptr; }
   Study& study() const { return *study_; }
 
   // Names the planner that was asked for (that of a plan from elsewhere is its own) and the cache.
@@ -54,6 +56,7 @@ class Job {
 
  private:
   bool from_elsewhere_, cold_;
+  std::shared_ptr<const ModelLayouts> layouts_;
   Studies studies_;
   std::shared_ptr<Study> study_;
 };

@@ -36,11 +36,11 @@ Stages in_order(const Trace& trace, Stages groups, const std::vector<std::size_t
   }
 }
 
-JobFile requests_of(LineReader& lines, const std::string& file) {
+Subject requests_of(LineReader& lines, const std::string& file) {
   TraceBuilder builder(file);
   read_request_lines(lines, builder);
   Trace trace = builder.finish();
-  JobFile out{{}, {}, trace.topology};
+  Subject out{{}, {}, trace.topology};
   Stages groups;
   std::vector<std::size_t> first;  // group, by line; one more at the end
   for (const TraceOperation& operation : trace.operations) {
@@ -61,15 +61,15 @@ JobFile requests_of(LineReader& lines, const std::string& file) {
 
 }  // namespace
 
-JobFile parse_job(std::istream& in, const std::string& file) {
+Subject parse_job(std::istream& in, const std::string& file) {
   LineReader lines(in, file);
   if (!is_check_file(lines.ahead())) return requests_of(lines, file);
   std::shared_ptr<const ModelLayouts> layouts = read_layouts(lines, file);
-  return {layouts->requests->requests(), {}, {}, layouts};
+  return {layouts->requests->requests(), {}, {}, {}, layouts};
 }
 
-JobFile read_job(const std::string& path) {
-  JobFile out;
+Subject read_job(const std::string& path) {
+  Subject out;
   with_file(path, "a file of requests or layouts",
             [&](std::istream& in, const std::string& name) { out = parse_job(in, name); });
   return out;

@@ -3,28 +3,17 @@
 #pragma once
 
 #include <istream>
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "core/layout/request.h"
-#include "core/layout/stages.h"
-#include "sim/check/check_file.h"
+#include "sim/job/job.h"
 
 namespace reshard::sim {
-
-struct JobFile {
-  std::vector<Request> requests;  // at least one
-  Stages stages = {};
-  std::string topology = {};                         // empty if the file names none
-  std::shared_ptr<const ModelLayouts> layouts = {};  // of a file of layouts
-};
 
 // Reads JSON lines, each the fields of a redistribute line, with or without a trace's header before
 // them: a mesh is a name from the header, or text such as "dp=2,tp=2", and `after` is the order of
 // the job's tensors. Or, detected by its header, a file of layouts (sim/check/check_file.h). Throws
 // InputError as read_trace does, and for any other kind of line.
-JobFile read_job(const std::string& path);
-JobFile parse_job(std::istream& in, const std::string& file);
+Subject read_job(const std::string& path);
+Subject parse_job(std::istream& in, const std::string& file);
 
 }  // namespace reshard::sim

@@ -90,9 +90,10 @@ std::optional<Request> halved(const Request& request) {
 // an earlier one, a byte-for-byte comparison with that one is tried first.
 class DestinationCheck {
  public:
-  explicit DestinationCheck(const Plan& plan) : plan_(plan), patterns_(plan) {}
+  DestinationCheck(const Plan& plan, const StoredRequests* stored)
+      : plan_(plan), patterns_(plan, stored) {}
 
-  const PlanPatterns& patterns() const { return patterns_; }
+  PlanPatterns& patterns() { return patterns_; }
 
   void operator()(TensorId tensor, Rank rank, std::span<const std::byte> bytes) {
     const Request& request = plan_.request(tensor);
@@ -103,7 +104,7 @@ class DestinationCheck {
     key.push_back(layout.cell_of(position));
     key.push_back(static_cast<std::int64_t>(tensor));
     auto [first, is_new] = checked_.try_emplace(std::move(key), bytes);
-    bool equal = !is_new && first->second.size() == bytes.size() &&
+    bool equal = !is_new && !patterns_.has_buffers() && first->second.size() == bytes.size() &&
                  std::memcmp(first->second.data(), bytes.data(), bytes.size()) == 0;
     if (!equal) check(tensor, rank, bytes);
     hasher_.add(bytes);
@@ -116,7 +117,7 @@ class DestinationCheck {
   }
 
  private:
-  void check(TensorId tensor, Rank rank, std::span<const std::byte> bytes) const {
+  void check(TensorId tensor, Rank rank, std::span<const std::byte> bytes) {
     std::optional<PatternMismatch> wrong = patterns_.check(tensor, rank, bytes);
     if (!wrong) return;
     const Request& request = plan_.request(tensor);
@@ -139,13 +140,14 @@ class DestinationCheck {
   std::int64_t elements_ = 0;
 };
 
-DataReport move(const Plan& plan) {
-  DestinationCheck check(plan);
+DataReport move(const Plan& plan, const StoredRequests* stored) {
+  DestinationCheck check(plan, stored);
   Store store({.as_declared = plan.frees_sources});
   std::unique_ptr<PreparedPlan> prepared = store.prepare(plan);
   check.patterns().fill(*prepared);
   prepared->run();
   take_all(*prepared, plan, std::ref(check));
+  check.patterns().check_padding();
   DataReport report;
   report.checked = true;
   if (plan.tensors.size() == 1) report.shape = plan.request().shape();
@@ -195,16 +197,18 @@ Request shrunk(const Request& request, int halvings) {
   return out;
 }
 
-PlanPatterns::PlanPatterns(const Plan& plan) : plan_(plan) {
+PlanPatterns::PlanPatterns(const Plan& plan, const StoredRequests* stored) : plan_(plan) {
+  if (stored != nullptr) images_ = std::make_unique<StoredImages>(*stored);
   for_each_tensor(plan.tensors, [&](TensorId tensor, const Request& request) {
     patterns_.emplace_back(request, tensor);
   });
 }
 
-void PlanPatterns::fill(PreparedPlan& prepared) const {
+void PlanPatterns::fill(PreparedPlan& prepared) {
   for_each_tensor(plan_.tensors, [&](TensorId tensor, const Request& request) {
     prepared.fill(
         [&](Rank rank, std::span<std::byte> bytes) {
+          if (images_) return images_->gather(tensor, rank, bytes);
           std::int32_t position = request.source().mesh().position_of(rank).value();
           patterns_[tensor].fill(request.source(), position, request.addend_of(position), bytes);
         },
@@ -213,11 +217,16 @@ void PlanPatterns::fill(PreparedPlan& prepared) const {
 }
 
 std::optional<PatternMismatch> PlanPatterns::check(TensorId tensor, Rank rank,
-                                                   std::span<const std::byte> bytes) const {
+                                                   std::span<const std::byte> bytes) {
+  if (images_) return images_->scatter(tensor, rank, bytes);
   const Request& request = plan_.request(tensor);
   std::int32_t position = request.destination().mesh().position_of(rank).value();
   return patterns_[tensor].check(request.destination(), position, request.addends_wanted(position),
                                  bytes);
+}
+
+void PlanPatterns::check_padding() const {
+  if (images_) images_->check_padding();
 }
 
 void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take) {
@@ -229,6 +238,14 @@ void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take) {
 
 namespace {
 
+// What moving takes, with the buffers that shards are gathered from and scattered to.
+std::int64_t data_bytes(const Plan& plan, const StoredRequests* stored) {
+  std::int64_t shards = store_bytes(plan);
+  if (stored == nullptr) return shards;
+  Int128 sum = Int128{2} * shards + StoredImages::bytes_of(*stored);
+  return static_cast<std::int64_t>(std::min(sum, Int128{kMaxBytes}));
+}
+
 std::string shape_text(const Plan& plan) {
   return plan.tensors.size() == 1 ? text(plan.request().shape()) : "of every tensor reduced";
 }
@@ -236,14 +253,16 @@ std::string shape_text(const Plan& plan) {
 }  // namespace
 
 DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& replan,
-                          std::int64_t budget_bytes, std::int64_t memory_limit_bytes) {
+                          std::int64_t budget_bytes, std::int64_t memory_limit_bytes,
+                          const StoredRequests* stored) {
   std::shared_ptr<const Plan> moved = within(budget_bytes, plan, replan);
-  std::int64_t needed = store_bytes(*moved);
+  std::int64_t needed = data_bytes(*moved, stored);
   if (needed > memory_limit_bytes) {
     bool product = std::all_of(plan->tensors.begin(), plan->tensors.end(),
                                [](const Request& request) { return request.is_product(); });
     std::string advice = !replan   ? "a plan from a file cannot be reduced"
                          : product ? "even the smallest tensor with these layouts does not fit"
+                         : stored  ? "layouts of buffers cannot be reduced"
                                    : "explicit boxes cannot be reduced";
     std::shared_ptr<const Plan> fitting = within(memory_limit_bytes, moved, replan);
     if (std::int64_t fits = store_bytes(*fitting); fits <= memory_limit_bytes)
@@ -253,15 +272,15 @@ DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& repl
                                  requests_text(*plan), bytes_text(needed),
                                  bytes_text(memory_limit_bytes), advice));
   }
-  DataReport report = move(*moved);
+  DataReport report = move(*moved, stored);
   report.full_size = moved == plan;
   return report;
 }
 
 DataReport moved(const Studies& studies, const std::shared_ptr<const Plan>& plan,
-                 std::int64_t budget_bytes) {
+                 std::int64_t budget_bytes, const StoredRequests* stored) {
   MakePlan replan = [&](std::span<const Request> smaller) { return studies.like(*plan, smaller); };
-  return move_and_check(plan, replan, budget_bytes, memory_of_machine_bytes());
+  return move_and_check(plan, replan, budget_bytes, memory_of_machine_bytes(), stored);
 }
 
 }  // namespace reshard::sim

@@ -11,6 +11,7 @@
 
 #include "core/pattern/pattern.h"
 #include "core/plan/executor.h"
+#include "sim/store/stored_images.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/study.h"
 
@@ -29,21 +30,26 @@ Request shrunk(const Request& request, int halvings);
 // size must use the same strategy.
 using MakePlan = std::function<std::shared_ptr<const Plan>(std::span<const Request> requests)>;
 
-// The values of the elements of a plan's tensors.
+// The values of the elements of a plan's tensors: of its shards, or, if its requests are those of
+// buffers, of these, from which shards are gathered and in which they are compared.
 class PlanPatterns {
  public:
-  // The plan must outlive it.
-  explicit PlanPatterns(const Plan& plan);
+  // The plan and the buffers' requests, if not null, must outlive it.
+  explicit PlanPatterns(const Plan& plan, const StoredRequests* stored = nullptr);
 
   // Fills the sources of all tensors.
-  void fill(PreparedPlan& prepared) const;
+  void fill(PreparedPlan& prepared);
   // Compares a finished destination shard; none if all elements agree.
   std::optional<PatternMismatch> check(TensorId tensor, Rank rank,
-                                       std::span<const std::byte> bytes) const;
+                                       std::span<const std::byte> bytes);
+  // After all shards were checked: what lies between them. Throws CheckFailure.
+  void check_padding() const;
+  bool has_buffers() const { return images_ != nullptr; }
 
  private:
   const Plan& plan_;
   IndexVector<TensorId, Pattern> patterns_;
+  std::unique_ptr<StoredImages> images_;
 };
 
 using TakeShard = std::function<void(TensorId tensor, Rank rank, std::span<const std::byte> bytes)>;
@@ -54,15 +60,16 @@ void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take);
 // that are shrunk until they fit or cannot shrink further. Without `replan` (a plan from elsewhere)
 // always uses `plan`. Throws CheckFailure with rank, global index, expected
 // and found bits if an element is wrong; InputError, before any shard is allocated, if the run
-// needs more than `memory_limit_bytes`.
+// needs more than `memory_limit_bytes`. `stored`: null, or what the plan's requests are of.
 DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& replan,
-                          std::int64_t budget_bytes, std::int64_t memory_limit_bytes);
+                          std::int64_t budget_bytes, std::int64_t memory_limit_bytes,
+                          const StoredRequests* stored = nullptr);
 
 inline constexpr std::int64_t kDefaultDataBudgetBytes = std::int64_t{2} << 30;
 
 // The same for a plan of the studies' planner, within this machine's memory. Plans for shrunk
 // tensors do not enter the studies' cache.
 DataReport moved(const Studies& studies, const std::shared_ptr<const Plan>& plan,
-                 std::int64_t budget_bytes);
+                 std::int64_t budget_bytes, const StoredRequests* stored = nullptr);
 
 }  // namespace reshard::sim

@@ -251,12 +251,7 @@ int32_t reshard_plan_create_job_from_file(const char* path, const reshard_topolo
   return guarded([&] {
     given(path, "path");
     given(plan, "plan");
-    sim::JobFile file = sim::read_job(path);
-    sim::Subject subject;
-    subject.requests = std::move(file.requests);
-    subject.stages = std::move(file.stages);
-    subject.topology = std::move(file.topology);
-    *plan = planned(subject, topology, options);
+    *plan = planned(sim::read_job(path), topology, options);
   });
 }
 

@@ -91,12 +91,7 @@ sim::Subject subject_of(const RequestOptions& options, const MachineOptions& mac
   if (!options.requests_file.empty()) {
     refuse_both(!options.plan_files.empty(), "--requests", "--plan");
     refuse_request_options(options, "--requests FILE");
-    sim::JobFile file = sim::read_job(options.requests_file);
-    subject.requests = std::move(file.requests);
-    subject.stages = std::move(file.stages);
-    subject.topology = std::move(file.topology);
-    subject.layouts = std::move(file.layouts);
-    return subject;
+    return sim::read_job(options.requests_file);
   }
   refuse_both(!machine.planner.empty(), "--planner", "--plan");
   refuse_both(machine.cache_size >= 0, "--plan-cache", "--plan");

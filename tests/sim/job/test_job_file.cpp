@@ -34,7 +34,7 @@ Stages stages_of_line(const std::string& line) {
   return std::get<TraceRedistribute>(trace_of(kHeader, {line}).operations[0].body).stages;
 }
 
-JobFile job_file(const std::vector<std::string>& lines) {
+Subject job_file(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
   std::istringstream in(text);

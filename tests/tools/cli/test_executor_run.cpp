@@ -59,7 +59,7 @@ Seen validated(const Plan& plan, int processes, const test::Corruption& corrupti
       mine.abort(3);
     }
   });
-  compare_with_store(plan, 1 << 20, 1 << 30, out.values);
+  compare_with_store(plan, nullptr, 1 << 20, 1 << 30, out.values);
   return out;
 }
 
@@ -176,10 +176,10 @@ TEST_CASE("a plan above the data budget is not run in the store, and the facts s
   sim::ValueFacts fresh;
   fresh.shards = facts.shards;
   for (sim::ShardFacts& shard : fresh.shards) shard.expected.reset();
-  compare_with_store(plan, 100, 1 << 30, fresh);
+  compare_with_store(plan, nullptr, 100, 1 << 30, fresh);
   CHECK_FALSE(fresh.store_ran);
   CHECK(fresh.note == "it needs 192 B, above the data budget of 100 B");
-  compare_with_store(plan, 1 << 20, 100, fresh);
+  compare_with_store(plan, nullptr, 1 << 20, 100, fresh);
   CHECK(fresh.note == "it needs 192 B, above the memory of 100 B");
   CHECK(fresh.hold());
 }

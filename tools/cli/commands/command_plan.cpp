@@ -69,8 +69,7 @@ void run_plan(const PlanOptions& options) {
   for (const sim::ExportRow& row : sim::exports()) {
     if (options.emit != row.name) continue;
     progress.stage("writing");
-    const StoredRequests* stored = subject.layouts ? subject.layouts->requests.get() : nullptr;
-    sim::Exported exported = row.write({job.plan(), stored});
+    sim::Exported exported = row.write({job.plan(), job.stored()});
     progress.clear();
     std::fputs(exported.hint.c_str(), stderr);
     print(exported.text);

@@ -130,7 +130,7 @@ struct Findings {
 
 Findings run_all(const ValidateOptions& options, Processes& processes, Setup& setup) {
   const Plan& plan = setup.plan();
-  sim::PlanPatterns patterns(plan);
+  sim::PlanPatterns patterns(plan, setup.job->stored());
   setup.stage("filling");
   patterns.fill(*setup.prepared);
   const RunCounts& counts = options.carrier.counts;
@@ -200,8 +200,8 @@ void conclude(const ValidateOptions& options, const BackendInfo& backend, Execut
               Setup& setup, Findings&& found) {
   Progress& progress = *setup.progress;
   progress.stage("comparing with the store");
-  compare_with_store(setup.plan(), setup.data_budget_bytes, sim::memory_of_machine_bytes(),
-                     found.values);
+  compare_with_store(setup.plan(), setup.job->stored(), setup.data_budget_bytes,
+                     sim::memory_of_machine_bytes(), found.values);
   progress.stage("timing");
   sim::ValidateReport report = report_of(options, backend, executor, setup, found);
   progress.clear();

@@ -79,7 +79,7 @@ std::vector<Timeline> timed_runs(PreparedPlan& prepared, const RunCounts& counts
 }
 
 CheckedShards checked_shards(PreparedPlan& prepared, const Plan& plan,
-                             const sim::PlanPatterns& patterns) {
+                             sim::PlanPatterns& patterns) {
   CheckedShards out;
   Hasher all;
   std::int64_t elements = 0;
@@ -96,6 +96,7 @@ CheckedShards checked_shards(PreparedPlan& prepared, const Plan& plan,
     out.shards.push_back(facts);
   };
   sim::take_all(prepared, plan, check);
+  patterns.check_padding();
   if (elements > 0) out.digest = all.digest();
   return out;
 }
@@ -149,7 +150,8 @@ std::vector<sim::ShardFacts> gathered_shards(Processes& processes, const Plan& p
   return out;
 }
 
-void compare_with_store(const Plan& plan, std::int64_t data_budget_bytes, std::int64_t memory_bytes,
+void compare_with_store(const Plan& plan, const StoredRequests* stored,
+                        std::int64_t data_budget_bytes, std::int64_t memory_bytes,
                         sim::ValueFacts& facts) {
   std::int64_t needed = sim::store_bytes(plan);
   if (needed > std::min(data_budget_bytes, memory_bytes)) {
@@ -173,7 +175,7 @@ void compare_with_store(const Plan& plan, std::int64_t data_budget_bytes, std::i
   };
   sim::Store store;
   std::unique_ptr<PreparedPlan> prepared = store.prepare(plan);
-  sim::PlanPatterns(plan).fill(*prepared);
+  sim::PlanPatterns(plan, stored).fill(*prepared);
   prepared->run();
   sim::take_all(*prepared, plan, take);
   facts.store_ran = true;

@@ -33,8 +33,7 @@ struct CheckedShards {
   std::vector<sim::ShardFacts> shards;  // this process's, by tensor, then ascending by rank
   std::optional<Digest> digest;         // over their bytes in this order; none if they are empty
 };
-CheckedShards checked_shards(PreparedPlan& prepared, const Plan& plan,
-                             const sim::PlanPatterns& patterns);
+CheckedShards checked_shards(PreparedPlan& prepared, const Plan& plan, sim::PlanPatterns& patterns);
 
 // Collective. At the root: the runs with the spans of all ranks, and all shards by tensor, then
 // ascending by rank; elsewhere empty. Throws CheckFailure if they are not those of the plan.
@@ -44,8 +43,10 @@ std::vector<sim::ShardFacts> gathered_shards(Processes& processes, const Plan& p
                                              const std::vector<sim::ShardFacts>& mine);
 
 // Runs the plan in the store and sets every shard's expected digest, and `facts.digest` if all
-// agree. If the plan needs more bytes than the limits allow, notes that instead.
-void compare_with_store(const Plan& plan, std::int64_t data_budget_bytes, std::int64_t memory_bytes,
+// agree. If the plan needs more bytes than the limits allow, notes that instead. `stored`: as of
+// move_and_check.
+void compare_with_store(const Plan& plan, const StoredRequests* stored,
+                        std::int64_t data_budget_bytes, std::int64_t memory_bytes,
                         sim::ValueFacts& facts);
 
 }  // namespace reshard::tools

@@ -16,7 +16,10 @@ import built  # noqa: E402
 
 # library -> its list and headers
 LIBRARIES = {
-    "reshard": ("reshard", ["reshard.h", "reshard_program.h", "reshard_rings.h"]),
+    "reshard": (
+        "reshard",
+        ["reshard.h", "reshard_program.h", "reshard_buffers.h", "reshard_rings.h"],
+    ),
     "reshard_mpi": ("reshard_mpi", ["reshard_mpi.h"]),
     "reshard_mpich": ("reshard_mpi", ["reshard_mpi.h"]),
     "reshard_nccl": ("reshard_nccl", ["reshard_nccl.h"]),

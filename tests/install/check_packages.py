@@ -34,6 +34,7 @@ CONTENTS = {
     "libreshard0": ["/libreshard.so.0", "./usr/share/doc/libreshard0/copyright"],
     "libreshard-dev": [
         "./usr/include/reshard/reshard.h",
+        "./usr/include/reshard/reshard_buffers.h",
         "./usr/include/reshard/reshard_program.h",
         "./usr/include/reshard/reshard_rings.h",
         "./usr/include/reshard/reshard.hpp",

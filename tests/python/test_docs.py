@@ -41,7 +41,7 @@ class DocsTest(unittest.TestCase):
 
     def test_a_job(self):
         names = {"reshard": reshard}
-        exec(block_with("plan_job").replace("print(", "str("), names)
+        exec(block_with("plan_job({").replace("print(", "str("), names)
         job = names["job"]
         self.assertEqual(job.tensor_count, 96)
         self.assertEqual(job.shard_shapes(8, "layers.0.wq"), (None, (1024, 4096)))
@@ -53,6 +53,11 @@ class DocsTest(unittest.TestCase):
             for shape in names["kinds"].values()
         )  # fmt: skip
         self.assertLess(job.time_ps, 32 * one_by_one)
+
+    def test_a_job_of_layouts(self):
+        path = ROOT / "traces/checks/qkv.copies"
+        block = block_with("traces/checks").replace("traces/checks/qkv.copies", str(path))
+        exec(block, {"reshard": reshard})
 
     def test_copies_are_judged(self):
         names = {"reshard": reshard}

@@ -92,6 +92,18 @@ T taken(const T* from, const char* name, std::size_t least = kLeastSize<T>) {
   return out;
 }
 
+// The i-th of an array of the caller's structs, which all have the struct_size of the first.
+template <class T>
+T taken_at(const T* first, std::size_t i, const char* name) {
+  std::uint32_t size = given(first, name).struct_size;
+  T out = taken(reinterpret_cast<const T*>(reinterpret_cast<const char*>(first) + i * size), name);
+  require_zero(out.reserved, (std::string(name) + ".reserved").c_str());
+  if (out.struct_size != size)
+    throw InputError(std::string(name) + ": expected the same struct_size in all, found " +
+                     std::to_string(out.struct_size));
+  return out;
+}
+
 // Writes our result to the caller's struct; fields that we do not know are set to 0.
 template <class T>
 void give(T value, T* to, const char* name, std::size_t least = kLeastSize<T>) {

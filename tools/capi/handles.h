@@ -17,6 +17,7 @@
 
 namespace reshard::sim {
 class Job;
+struct ModelLayouts;
 }  // namespace reshard::sim
 
 struct reshard_request {
@@ -30,9 +31,11 @@ struct reshard_topology {
 };
 
 struct reshard_plan {
-  // `named`: null, or the topology that the requests' file names, which is then the default.
+  // `named`: null, or the topology that the requests' file names, which is then the default;
+  // `layouts`: null, or those that the requests are of.
   explicit reshard_plan(std::unique_ptr<reshard::sim::Job> planned,
-                        std::shared_ptr<const reshard::Topology> named = nullptr);
+                        std::shared_ptr<const reshard::Topology> named,
+                        std::shared_ptr<const reshard::sim::ModelLayouts> layouts);
   ~reshard_plan();
   // Read or joined, so far without a topology. Proves the plan.
   explicit reshard_plan(const std::shared_ptr<const reshard::Plan>& read);
@@ -53,6 +56,7 @@ struct reshard_plan {
   const reshard::sim::Study study;  // as proved; copied to find out more
   const std::string request_text;   // of all tensors
   const std::shared_ptr<const reshard::Topology> named_topology;
+  const std::shared_ptr<const reshard::sim::ModelLayouts> layouts;
 
  private:
   static std::unique_ptr<reshard::sim::Job> job_of_plan(

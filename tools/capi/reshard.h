@@ -36,7 +36,7 @@ extern "C" {
 #endif
 
 /* The number of nodes in reshard.map. Nothing is ever removed under one SOVERSION. */
-#define RESHARD_API_VERSION 7
+#define RESHARD_API_VERSION 8
 
 #define RESHARD_MAX_DIMS 8
 
@@ -286,6 +286,7 @@ inline T reshard_initialised() {
 }
 #endif
 
+#include <reshard/reshard_buffers.h>
 #include <reshard/reshard_program.h>
 
 #endif /* RESHARD_RESHARD_H */

@@ -250,6 +250,7 @@ inline std::string command(const std::vector<std::string>& arguments) {
 
 }  // namespace reshard
 
+#include <reshard/reshard_buffers.hpp>
 #include <reshard/reshard_program.hpp>
 
 #endif  // RESHARD_RESHARD_HPP

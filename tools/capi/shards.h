@@ -20,13 +20,7 @@ namespace reshard::capi {
 inline std::vector<CallerShards> shards_of(const reshard_shards* first, std::size_t tensors) {
   std::vector<CallerShards> out;
   for (std::size_t t = 0; t < tensors; ++t) {
-    const auto* at = reinterpret_cast<const reshard_shards*>(
-        reinterpret_cast<const char*>(&given(first, "shards")) + t * first->struct_size);
-    reshard_shards mine = taken(at, "shards");
-    require_zero(mine.reserved, "shards.reserved");
-    if (mine.struct_size != first->struct_size)
-      throw InputError("shards: expected the same struct_size in all, found " +
-                       std::to_string(mine.struct_size));
+    reshard_shards mine = taken_at(first, t, "shards");
     for (auto [data, bytes, name] : {std::tuple{mine.source, mine.source_bytes, "source"},
                                      {mine.destination, mine.destination_bytes, "destination"}})
       if (bytes < 0 || (bytes > 0 && data == nullptr))

@@ -33,6 +33,9 @@ static void check_sizes(void) {
   EXPECT(sizeof(reshard_transfer) == 24);
   EXPECT(sizeof(reshard_run) == 80);
   EXPECT(sizeof(reshard_shards) == 40);
+  EXPECT(sizeof(reshard_held_buffer) == 16 + 2 * sizeof(void*));
+  EXPECT(sizeof(reshard_lent_buffer) == 16 + 2 * sizeof(void*));
+  EXPECT(sizeof(reshard_stored_buffer) == 88 + 2 * sizeof(void*));
 }
 
 static reshard_plan* plan_of(const char* mesh, const char* shape, const char* from, const char* to,

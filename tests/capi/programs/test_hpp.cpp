@@ -140,6 +140,34 @@ TEST_CASE("a job is planned as one, from requests or from a file") {
                              "'last', which none has"));
 }
 
+TEST_CASE("a plan of layouts runs on the buffers of its ranks") {
+  reshard::Plan plan = reshard::Plan::job_from_file("traces/checks/qkv.copies");
+  std::vector<reshard_stored_buffer> to = reshard::stored_buffers(plan, reshard::Side::To);
+  REQUIRE(to.size() == 2);
+  CHECK(to[1].name == std::string("qkv_proj.weight"));
+  std::vector<std::uint16_t> fused(48), one(24), two(24);
+  for (std::size_t i = 0; i < fused.size(); ++i) fused[i] = static_cast<std::uint16_t>(i);
+  const std::vector<std::uint16_t>& before = fused;
+  std::vector<reshard::RankBuffers> ranks;
+  ranks.emplace_back(plan, 0, std::vector<reshard::LentBuffer>{{"linear_qkv.weight", before}},
+                     std::vector<reshard::LentBuffer>{});
+  for (int rank : {1, 2})
+    ranks.emplace_back(
+        plan, rank, std::vector<reshard::LentBuffer>{},
+        std::vector<reshard::LentBuffer>{{"qkv_proj.weight", rank == 1 ? one : two}});
+  std::vector<reshard::Shards> shards;
+  for (const reshard::RankBuffers& mine : ranks) {
+    mine.gather();
+    for (const reshard::Shards& each : mine.shards()) shards.push_back(each);
+  }
+  CHECK(ranks[0].staged_bytes() == 96);
+  reshard::execute_all(plan, shards);
+  for (const reshard::RankBuffers& mine : ranks) mine.scatter();
+  CHECK(one == std::vector<std::uint16_t>(fused.begin(), fused.begin() + 24));
+  CHECK(two == std::vector<std::uint16_t>(fused.begin() + 24, fused.end()));
+  CHECK_THROWS_WITH(reshard::RankBuffers(plan, 1, {}, {}), Contains("expected the buffer"));
+}
+
 TEST_CASE("what one rank does") {
   reshard::Program program(rows_to_columns(), 1);
   CHECK(program.facts().rank == 1);

@@ -22,13 +22,7 @@ sim::DigestSide side_of(const std::string& text) {
 std::vector<sim::HeldBuffer> held_in(const reshard_held_buffer* first, std::int32_t count) {
   std::vector<sim::HeldBuffer> out;
   for (std::size_t i = 0; i < to_index(count); ++i) {
-    const auto* at = reinterpret_cast<const reshard_held_buffer*>(
-        reinterpret_cast<const char*>(&given(first, "buffers")) + i * first->struct_size);
-    reshard_held_buffer mine = taken(at, "buffers");
-    require_zero(mine.reserved, "buffers.reserved");
-    if (mine.struct_size != first->struct_size)
-      throw InputError("buffers: expected the same struct_size in all, found " +
-                       std::to_string(mine.struct_size));
+    reshard_held_buffer mine = taken_at(first, i, "buffers");
     std::string name = &given(mine.name, "buffers.name");
     if (mine.bytes < 0 || (mine.bytes > 0 && mine.data == nullptr))
       throw InputError(fmt::format("buffer {}: expected memory of {} bytes, found NULL",

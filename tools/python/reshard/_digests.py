@@ -6,17 +6,14 @@ import contextlib
 import ctypes as c
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Mapping
 from typing import Any, Dict, Iterable, Union
 
 from . import _library as library
+from ._buffers import SIDES, bytes_of
 from ._commands import _json, _lines, _without
 from ._layouts import shown, text_option
-from ._memory import Memory, memory_of
-
-_SIDES = ("from", "to")
 
 
 @contextlib.contextmanager
@@ -36,25 +33,6 @@ def _file_of(layouts):
             raise _without(folder, error) from None
 
 
-def _bytes_of(array, name) -> Memory:
-    """The array's memory, whatever its elements are."""
-    try:
-        return memory_of(array, name)
-    except library.InputError:
-        # Neither the buffer protocol nor every DLPack knows bf16 and the 8-bit floating types, of
-        # which torch and NumPy (ml_dtypes) can show the bytes.
-        view = getattr(array, "view", None)
-        torch = sys.modules.get("torch")
-        try:
-            if isinstance(array, getattr(torch, "Tensor", ())):
-                return memory_of(array.detach().view(torch.uint8), name)
-            if callable(view) and hasattr(array, "__array_interface__"):
-                return memory_of(view("u1"), name)
-        except (RuntimeError, TypeError, ValueError):
-            pass  # the first error says what is wrong
-        raise
-
-
 def digest(
     layouts: Union[str, os.PathLike, Iterable[Dict[str, Any]]],
     rank: int,
@@ -70,7 +48,7 @@ def digest(
     """
     if not isinstance(buffers, Mapping):
         raise library.InputError(f"buffers: expected a dict of arrays, found {shown(buffers)}")
-    if side not in _SIDES:
+    if side not in SIDES:
         raise library.InputError(f"side: expected 'from' or 'to', found {shown(side)}")
     numbers = []
     for name, value, most in (("rank", rank, 2**31 - 1), ("rows", rows, 2**62)):
@@ -82,7 +60,7 @@ def digest(
     held = (library.HeldBuffer * max(len(buffers), 1))()
     keeps = []
     for each, (name, array) in zip(held, buffers.items()):
-        memory = _bytes_of(array, f"buffers[{shown(name)}]")
+        memory = bytes_of(array, f"buffers[{shown(name)}]")
         each.struct_size = c.sizeof(library.HeldBuffer)
         each.name = library.encoded("buffers", text_option("buffers", name))
         each.data, each.bytes = memory.address or None, memory.size

@@ -6,6 +6,7 @@ import ctypes as c
 from typing import NamedTuple
 
 from . import _library as library
+from ._buffers import RankBuffers, takes_buffers
 from ._layouts import rank_number
 from ._memory import HOST_DEVICES, bytes_at
 from ._plan import require_plan
@@ -75,7 +76,9 @@ def execute(plan, rank, source, destination, transport=None):
 
     source, destination: the rank's shards, contiguous arrays with the buffer protocol or DLPack, of
     exactly the shards' bytes; None if the rank has none. Of a plan of many tensors, lists of these,
-    one per tensor, or dicts by name, without those that the rank does not have.
+    one per tensor, or dicts by name, without those that the rank does not have. Of a plan of
+    layouts, dicts of whole buffers in host memory by their names, all that the rank has
+    (`Plan.buffers`); padding in them stays as it is.
 
     transport: torch.distributed or one of its process groups (of all ranks of the plan; peers are
     global ranks), a communicator of mpi4py, or an object with `exchange(sends, receives)`, which
@@ -88,6 +91,13 @@ def execute(plan, rank, source, destination, transport=None):
     require_plan(plan)
     rank = rank_number(rank)
     carrier = _transport_of(transport)
+    exchange = carrier.exchange if carrier is not None else None
+    if takes_buffers(plan, source, destination):
+        buffers = RankBuffers(plan, rank, source, destination)
+        buffers.gather()
+        run_on_host(plan, rank, buffers.shards, exchange)
+        buffers.scatter()
+        return
     arrays = [
         (before, after)
         for (_, before), (_, after) in zip(
@@ -103,7 +113,7 @@ def execute(plan, rank, source, destination, transport=None):
         carrier.run_on_device(plan, rank, arrays)
         return
     shards = shards_of(plan, source, destination)
-    run_on_host(plan, rank, shards, carrier.exchange if carrier is not None else None)
+    run_on_host(plan, rank, shards, exchange)
 
 
 def run_on_host(plan, rank, shards, exchange):

@@ -114,13 +114,28 @@ Shards = struct(
     ("destination", c.c_void_p),
     ("destination_bytes", c.c_int64),
 )
-
-
 HeldBuffer = struct(
     "HeldBuffer",
     ("reserved", c.c_uint32),
     ("name", c.c_char_p),
     ("data", c.c_void_p),
+    ("bytes", c.c_int64),
+)
+
+
+LentBuffer = struct(
+    "LentBuffer",
+    ("reserved", c.c_uint32),
+    ("name", c.c_char_p),
+    ("data", c.c_void_p),
+    ("bytes", c.c_int64),
+)
+StoredBuffer = struct(
+    "StoredBuffer",
+    ("rank", c.c_int32),
+    *each(c.c_char_p, "name dtype"),
+    *each(c.c_int32, "dims reserved"),
+    ("shape", Dims),
     ("bytes", c.c_int64),
 )
 
@@ -190,9 +205,9 @@ def _load():
 _library = _load()
 for _name in ("last_error", "version", "plan_planner", "plan_request"):
     getattr(_library, "reshard_" + _name).restype = c.c_char_p
-for _name in "request_free topology_free plan_free program_free rings_free text_free".split():
-    getattr(_library, "reshard_" + _name).restype = None
-    getattr(_library, "reshard_" + _name).argtypes = [c.c_void_p]
+for _name in "request topology plan program rings rank_buffers text".split():
+    getattr(_library, f"reshard_{_name}_free").restype = None
+    getattr(_library, f"reshard_{_name}_free").argtypes = [c.c_void_p]
 for _name in ("plan_planner", "plan_request"):
     getattr(_library, "reshard_" + _name).argtypes = [c.c_void_p]
 

@@ -5,6 +5,7 @@ import ctypes as c
 import sys
 
 from . import _library as library
+from ._buffers import RankBuffers, takes_buffers
 from ._layouts import dtype_text, mesh_texts, placements_text, rank_number, shape_of
 from ._plan import plan, require_plan
 from ._shards import lent, shards_of
@@ -68,8 +69,8 @@ def execute_all(plan, sources, destinations):
 
     sources, destinations: one per rank of the plan, ascending; contiguous arrays with the buffer
     protocol or DLPack, or None if a rank has no such shard. Of a plan of many tensors, for each
-    rank a list of these, one per tensor, or a dict by name, as in `execute`. The result has the
-    bits of `reshard simulate`.
+    rank a list of these, one per tensor, or a dict by name, as in `execute`; of a plan of layouts,
+    for each rank a dict of its buffers. The result has the bits of `reshard simulate`.
     """
     require_plan(plan)
     for value, name in ((sources, "sources"), (destinations, "destinations")):
@@ -81,12 +82,21 @@ def execute_all(plan, sources, destinations):
         raise library.InputError(
             f"destinations: expected {len(sources)}, one per rank, found {len(destinations)}"
         )
-    all_shards = []
-    for rank, (source, destination) in enumerate(zip(sources, destinations)):
-        names = (f"sources[{rank}]", f"destinations[{rank}]")
-        all_shards += shards_of(plan, source, destination, names)
+    in_buffers = takes_buffers(plan, *sources, *destinations)
+    all_shards, all_buffers = [], []
+    for index, (source, destination) in enumerate(zip(sources, destinations)):
+        names = (f"sources[{index}]", f"destinations[{index}]")
+        if in_buffers and index < len(plan.ranks):
+            buffers = RankBuffers(plan, plan.ranks[index], source, destination, names)
+            buffers.gather()
+            all_buffers.append(buffers)
+            all_shards += buffers.shards
+        else:
+            all_shards += shards_of(plan, source, destination, names)
     array, count = lent(all_shards), c.c_int64(len(all_shards))
     library.long_call("execute_all", plan.handle, array, count, keeps=(plan, all_shards))
+    for buffers in all_buffers:
+        buffers.scatter()
 
 
 class LocalTensor:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from . import _library as library
+from ._buffers import StoredBuffer, stored_buffers
 from ._files import replace_file
 from ._layouts import rank_number, shown, whole_number
 from ._operations import Program
@@ -79,12 +80,8 @@ class Plan:
         found = library.asked(
             "plan_get_tensor", library.Tensor(), self.handle, c.c_int32(number)
         )
-        return PlannedTensor(
-            found.name.decode(),
-            tuple(found.shape[: found.dims]),
-            found.dtype.decode(),
-            found.request.decode(),
-        )
+        name, dtype, request = (each.decode() for each in (found.name, found.dtype, found.request))
+        return PlannedTensor(name, tuple(found.shape[: found.dims]), dtype, request)
 
     @functools.cached_property
     def _numbers(self):
@@ -126,7 +123,7 @@ class Plan:
 
     @functools.cached_property
     def fingerprint(self) -> int:
-        """A number below 2^32 by which ranks recognise that they have the same plan."""
+        """A number below 2^32, by which ranks recognise that they have the same plan."""
         return int(library.digest(self.handle)[:8], 16)
 
     @property
@@ -240,6 +237,15 @@ class Plan:
         dims = self._facts.dims
         first = dims - len(self.tensors[number].shape)
         return tuple(found.shape[first:dims]) if found.exists else None
+
+    @functools.cached_property
+    def has_buffers(self) -> bool:
+        """Whether the plan is one of layouts, between the buffers that a model's ranks have."""
+        return bool(self.buffers("to"))
+
+    def buffers(self, side: str) -> List[StoredBuffer]:
+        """Of a plan of layouts, the buffers of all ranks before ("from") or after it ("to")."""
+        return stored_buffers(self, side)
 
     def bytes_of(self, rank: int) -> Dict[str, int]:
         """The source, destination, peak and received bytes of a rank."""

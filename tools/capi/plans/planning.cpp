@@ -147,16 +147,18 @@ reshard_plan* planned(const sim::Subject& subject, const reshard_topology* topol
       subject, topology_of(topology, last, named),
       find_planner(chosen.planner == nullptr ? "auto" : chosen.planner), wanted);
   job->study().expect({.spans = true, .path = true});
-  return new reshard_plan(std::move(job), named);
+  return new reshard_plan(std::move(job), named, subject.layouts);
 }
 
 }  // namespace
 
-reshard_plan::reshard_plan(std::unique_ptr<sim::Job> planned, TopologyRef named)
+reshard_plan::reshard_plan(std::unique_ptr<sim::Job> planned, TopologyRef named,
+                           std::shared_ptr<const sim::ModelLayouts> of)
     : plan(planned->study().shared_plan()),
       study(planned->study()),
       request_text(requests_text(*plan)),
       named_topology(std::move(named)),
+      layouts(std::move(of)),
       job_(std::move(planned)) {}
 
 reshard_plan::reshard_plan(const std::shared_ptr<const Plan>& read)

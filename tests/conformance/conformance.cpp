@@ -10,10 +10,12 @@
 #include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
+#include "sim/store/data_check.h"
 #include "sim/store/store.h"
 #include "tests/support/any_planner.h"
 #include "tests/support/case_sets.h"
 #include "tests/support/cases.h"
+#include "tests/support/drawn_models.h"
 #include "tests/support/halved.h"
 #include "tests/support/rough_data.h"
 #include "tests/support/star.h"
@@ -66,9 +68,10 @@ class Conformance {
   // none.
   std::int64_t run_draw(std::uint64_t seed) {
     Prng prng(seed);
+    seed_ = seed;
+    if (seed % options_.models_every == 0) return run_model(prng);
     std::optional<Request> request = drawn_request(prng);
     if (!request) return 0;
-    seed_ = seed;
     ++report_.requests;
     bool many = prng.one_in(4);
     Plan plan = many ? plan_of_job(*request, prng) : any_plan(prng, *request, input_);
@@ -77,6 +80,32 @@ class Conformance {
         plan = join({plan, any_plan(prng, *other, input_)});
     report_.jobs += many;
     run_plan(prng.one_in(2) ? with_halved_collectives(plan) : plan, prng);
+    return 1;
+  }
+
+  std::int64_t run_model(Prng& prng) {
+    DrawnModel model = draw_model(prng, options_.world);
+    StoredRequests stored(*model.source, *model.destination);
+    Plan plan = any_plan(prng, Demand(stored.requests()), input_);
+    ++report_.requests;
+    ++report_.models;
+    if (std::optional<Refutation> refutation = check_plan(plan).refutation)
+      fail(plan, "refuted: " + refutation->what);
+    std::unique_ptr<PreparedPlan> prepared = executor_.prepare(plan);
+    sim::PlanPatterns patterns(plan, &stored);
+    patterns.fill(*prepared);
+    prepared->run();
+    ++report_.runs;
+    sim::take_all(*prepared, plan,
+                  [&](TensorId tensor, Rank rank, std::span<const std::byte> bytes) {
+                    ++taken_;
+                    if (auto wrong = patterns.check(tensor, rank, bytes))
+                      fail(plan, fmt::format("tensor {}: rank {} has {} wrong elements",
+                                             to_index(tensor), to_int(rank), wrong->count));
+                  });
+    patterns.check_padding();
+    for (const Request& request : plan.tensors)
+      expected_taken_ += request.destination().mesh().size();
     return 1;
   }
 
@@ -209,9 +238,9 @@ ConformanceReport check_conformance(Executor& executor, const ConformanceOptions
 std::string text(const ConformanceReport& report) {
   std::string out = fmt::format(
       "{} requests, {} runs, {} of the plans on data whose sums round, {} of several "
-      "tensors, {} of these planned together, {} failed",
+      "tensors, {} of these planned together, {} of models in buffers, {} failed",
       report.requests, report.runs, report.rough_runs, report.several_tensors, report.jobs,
-      report.failed);
+      report.models, report.failed);
   for (const std::string& failure : report.failures) out += "\n  " + failure;
   return out;
 }

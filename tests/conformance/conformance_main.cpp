@@ -118,6 +118,9 @@ int main(int argc, char** argv) {
   app.add_option("--draws", options.conformance.draws, "drawn requests")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1'000'000'000}));
   app.add_option("--seed", options.conformance.seed, "of the first draw");
+  app.add_option("--models-every", options.conformance.models_every,
+                 "one in so many draws is of a model in the buffers of its ranks")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--small-cases", options.conformance.small_cases,
                "also every small case of the sweep");
   app.add_option("--every", options.conformance.every, "of the small cases only each so many-th")

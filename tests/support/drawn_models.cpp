@@ -12,9 +12,11 @@
 namespace reshard::test {
 namespace {
 
-MeshRef draw_mesh(Prng& prng, int first) {
-  std::vector<std::int32_t> shape{static_cast<std::int32_t>(prng.between(1, 3))};
-  if (prng.below(2) == 0) shape.push_back(static_cast<std::int32_t>(prng.between(1, 2)));
+// Of at most `most` ranks.
+MeshRef draw_mesh(Prng& prng, int first, int most) {
+  std::vector<std::int32_t> shape{static_cast<std::int32_t>(prng.between(1, std::min(3, most)))};
+  if (prng.below(2) == 0)
+    shape.push_back(static_cast<std::int32_t>(prng.between(1, std::min(2, most / shape[0]))));
   return std::make_shared<const Mesh>(Mesh::row_major(shape, Rank{first}));
 }
 
@@ -38,8 +40,12 @@ PlacementList draw_placements(Prng& prng, const Mesh& mesh, int dims) {
 
 class SideDrawer {
  public:
-  SideDrawer(const ModelTensors& tensors, Prng& prng, int first, bool converts)
-      : prng_(prng), first_(first), converts_(converts), out_(std::make_unique<Stored>(tensors)) {}
+  SideDrawer(const ModelTensors& tensors, Prng& prng, int first, int ranks, bool converts)
+      : prng_(prng),
+        first_(first),
+        ranks_(ranks),
+        converts_(converts),
+        out_(std::make_unique<Stored>(tensors)) {}
 
   std::unique_ptr<Stored> draw() {
     std::vector<ModelTensorId> left;
@@ -67,12 +73,12 @@ class SideDrawer {
     std::string name = fmt::format("b{}", out_->buffers().size());
     std::int64_t kind = prng_.below(4);
     if (kind == 0)
-      return add_flat(
-          *out_, {name, draw_mesh(prng_, first_), group, prng_.between(1, 4), prng_.between(1, 5)});
-    if (kind == 1) return add_parts(name, group);
+      return add_flat(*out_, {name, draw_mesh(prng_, first_, ranks_), group, prng_.between(1, 4),
+                              prng_.between(1, 5)});
+    if (kind == 1 && ranks_ > 1) return add_parts(name, group);
     FusedBuffer buffer;
     buffer.name = name;
-    buffer.mesh = draw_mesh(prng_, first_);
+    buffer.mesh = draw_mesh(prng_, first_, ranks_);
     const Shape& shape = tensors()[group.front()].shape;
     buffer.placements = draw_placements(prng_, *buffer.mesh, shape.size());
     if (prng_.below(3) == 0)
@@ -162,7 +168,7 @@ class SideDrawer {
   }
 
   Prng& prng_;
-  int first_;
+  int first_, ranks_;
   bool converts_;
   std::unique_ptr<Stored> out_;
 };
@@ -197,7 +203,7 @@ bool holds_once(const Stored& side, Stored::PartId id, const Box& box) {
   return times == 1;
 }
 
-DrawnModel draw(Prng& prng, bool converts) {
+DrawnModel draw(Prng& prng, int world, bool converts) {
   DrawnModel out;
   Shape shape{0, prng.between(1, 4)};
   if (prng.below(3) == 0) shape.push_back(prng.between(1, 3));
@@ -206,15 +212,16 @@ DrawnModel draw(Prng& prng, bool converts) {
     out.tensors->add(fmt::format("t{}", t), shape, DType::BF16);
   }
   if (prng.below(4) == 0) out.tensors->add_alias("tied", "t1");
-  out.source = SideDrawer(*out.tensors, prng, 0, converts).draw();
-  out.destination = SideDrawer(*out.tensors, prng, 6, converts).draw();
+  int first = world >= 12 ? 6 : static_cast<int>(prng.below(world));
+  out.source = SideDrawer(*out.tensors, prng, 0, world, converts).draw();
+  out.destination = SideDrawer(*out.tensors, prng, first, world - first, converts).draw();
   return out;
 }
 
 }  // namespace
 
-DrawnModel draw_model(Prng& prng) { return draw(prng, true); }
-DrawnModel draw_unconverted_model(Prng& prng) { return draw(prng, false); }
+DrawnModel draw_model(Prng& prng, int world) { return draw(prng, world, true); }
+DrawnModel draw_unconverted_model(Prng& prng) { return draw(prng, 12, false); }
 
 ElementNumbers element_numbers(const Stored& side) {
   std::vector<std::int64_t> first{0};

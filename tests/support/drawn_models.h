@@ -18,7 +18,8 @@ struct DrawnModel {
   std::unique_ptr<Stored> source, destination;
 };
 // Fused, flat, own parts with gaps, aliases, and plain placements; sources hold every tensor whole.
-DrawnModel draw_model(Prng& prng);
+// Ranks are below `world`; with 12 the sides have ranks of their own.
+DrawnModel draw_model(Prng& prng, int world = 12);
 // Every buffer has its tensors' dtype.
 DrawnModel draw_unconverted_model(Prng& prng);
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/layout/box_index.h"
+#include "core/stored/shard_boxes.h"
 
 namespace reshard {
 namespace {
@@ -166,14 +166,7 @@ class PlacesOfShard {
   // What two of the parts have is the first one's.
   PlacesOfShard(const Stored& side, const Layout& layout, Rank rank,
                 std::span<const Stored::PartId> parts)
-      : side_(side), repeats_(overlap(boxes_of(side, parts))) {
-    std::vector<Box> boxes;
-    if (auto position = layout.mesh().position_of(rank))
-      layout.for_each_part(*position, [&](const Box& box, const DimVector& local_lo) {
-        parts_.push_back({box, local_lo});
-        boxes.push_back(box);
-      });
-    shard_.emplace(std::move(boxes));
+      : side_(side), shard_(layout, rank), repeats_(overlap(boxes_of(side, parts))) {
     for (Stored::PartId id : parts) add(id);
   }
   std::vector<StoredPlace> take() { return std::move(out_); }
@@ -185,24 +178,18 @@ class PlacesOfShard {
     if (repeats_)
       for (const Box& other : taken_) subtract(other, left);
     for (const Box& box : left)
-      shard_->for_each_meeting(box, [&](std::size_t i) { put(id, part, i, box); });
+      shard_.for_each(box, [&](const Box& common, const DimVector& local_lo) {
+        StridedView view{part.offset, common.extents(), part.strides};
+        for (int d = 0; d < part.box.dims(); ++d)
+          view.offset += (common.lo[d] - part.box.lo[d]) * part.strides[d];
+        if (part.box.dims() == 0) view.strides = {1};  // a scalar is planned as one of one dim
+        out_.push_back({box_at(local_lo, common.extents()), id.buffer, view});
+      });
     if (repeats_) taken_.insert(taken_.end(), left.begin(), left.end());
-  }
-  void put(Stored::PartId id, const StoredPart& part, std::size_t i, const Box& box) {
-    Box common = intersect(parts_[i].box, box);
-    DimVector local_lo = parts_[i].local_lo;
-    StridedView view = part.view();
-    for (int d = 0; d < common.dims(); ++d) local_lo[d] += common.lo[d] - parts_[i].box.lo[d];
-    for (int d = 0; d < part.box.dims(); ++d)
-      view.offset += (common.lo[d] - part.box.lo[d]) * part.strides[d];
-    view.extents = common.extents();
-    if (part.box.dims() == 0) view.strides = {1};  // a scalar is planned as one of one dim
-    out_.push_back({box_at(local_lo, common.extents()), id.buffer, view});
   }
 
   const Stored& side_;
-  std::vector<Part> parts_;
-  std::optional<BoxIndex> shard_;
+  ShardBoxes shard_;
   bool repeats_;
   Boxes taken_;
   std::vector<StoredPlace> out_;

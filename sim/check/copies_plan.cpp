@@ -2,54 +2,18 @@
 #include "sim/check/copies_plan.h"
 
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/base/errors.h"
 #include "core/demand/demand.h"
-#include "core/layout/box_index.h"
 #include "core/moves/messages.h"
 #include "core/moves/zeros.h"
+#include "core/stored/shard_boxes.h"
 #include "core/stored/stored_requests.h"
 
 namespace reshard::sim {
 namespace {
-
-// Where a shard has boxes of the tensor.
-class ShardIndex {
- public:
-  ShardIndex(const Layout& layout, std::int32_t position)
-      : parts_(parts_of(layout, position)), index_(boxes_of(parts_)) {}
-
-  // Calls visit(box, where it begins in the shard) for what the shard has of a box.
-  template <class Visit>
-  void for_each(const Box& box, Visit&& visit) const {
-    index_.for_each_meeting(box, [&](std::size_t i) {
-      Box common = intersect(parts_[i].box, box);
-      DimVector local_lo = parts_[i].local_lo;
-      for (int d = 0; d < box.dims(); ++d) local_lo[d] += common.lo[d] - parts_[i].box.lo[d];
-      visit(common, local_lo);
-    });
-  }
-
- private:
-  static std::vector<Part> parts_of(const Layout& layout, std::int32_t position) {
-    std::vector<Part> out;
-    layout.for_each_part(position, [&](const Box& box, const DimVector& local_lo) {
-      out.push_back({box, local_lo});
-    });
-    return out;
-  }
-  static std::vector<Box> boxes_of(const std::vector<Part>& parts) {
-    std::vector<Box> out;
-    for (const Part& part : parts) out.push_back(part.box);
-    return out;
-  }
-
-  std::vector<Part> parts_;
-  BoxIndex index_;
-};
 
 class CopiesPlanner {
  public:
@@ -91,14 +55,10 @@ class CopiesPlanner {
     });
   }
 
-  const ShardIndex& shard(TensorId tensor, bool source, Rank rank) {
-    auto [found, is_new] = shards_.try_emplace({{tensor, source}, rank});
-    if (is_new) {
-      const Request& request = plan_.request(tensor);
-      const Layout& layout = source ? request.source() : request.destination();
-      found->second.emplace(layout, layout.mesh().position_of(rank).value());
-    }
-    return *found->second;
+  const ShardBoxes& shard(TensorId tensor, bool source, Rank rank) {
+    const Request& request = plan_.request(tensor);
+    const Layout& layout = source ? request.source() : request.destination();
+    return shards_.try_emplace({{tensor, source}, rank}, layout, rank).first->second;
   }
 
   const CheckedCopies& copies_;
@@ -106,7 +66,7 @@ class CopiesPlanner {
   Plan plan_;
   MessageSorter remote_;
   LocalMoves local_;
-  std::map<std::pair<std::pair<TensorId, bool>, Rank>, std::optional<ShardIndex>> shards_;
+  std::map<std::pair<std::pair<TensorId, bool>, Rank>, ShardBoxes> shards_;
 };
 
 }  // namespace

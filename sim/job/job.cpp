@@ -65,6 +65,7 @@ Job::Job(const Subject& subject, std::shared_ptr<const Topology> topology,
 
 RunReport Job::report(bool with_path) const {
   RunReport report = report_on(*study_);
+  report.buffers = stored();
   if (!from_elsewhere_) report.planner_asked = studies_.planner().name;
   report.cache = studies_.cache_statistics();
   if (cold_) report.first_use = study_->first_use();

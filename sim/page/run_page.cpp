@@ -140,6 +140,11 @@ void add_run_panels(Page& page, const RunReport& report, Study& study,
     draw_alternatives(
         page.add_panel("alternatives", "Alternatives", "The plans that auto compared."),
         report.alternatives, report.bound.time_ps());
+  if (report.buffers != nullptr)
+    draw_buffers(page.add_panel("buffers", "Buffers",
+                                "What lies where in the buffers of ranks, in memory order; the "
+                                "same colour is the same tensor."),
+                 *report.buffers);
   draw_shardings(page, report);
   if (report.bytes.received_total > 0) {
     draw_topology(

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/planners/planner.h"
+#include "core/stored/stored_requests.h"
 #include "core/topology/topology.h"
 #include "core/torch/known_defects.h"
 #include "sim/report/ratios.h"
@@ -41,6 +42,8 @@ struct RunReport {
 
   IndexVector<TensorId, Request> tensors;  // at least one
   std::vector<Rank> ranks;                 // of all tensors, ascending
+  // The buffers that the requests are of, which must outlive the report; null: of none.
+  const StoredRequests* buffers = nullptr;
   std::string topology;
   std::int32_t topology_devices = 0;
   std::vector<std::string> assumed = {};  // what the topology assumes because its file omits it

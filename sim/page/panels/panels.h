@@ -10,6 +10,7 @@
 #include "core/plan/executor.h"
 #include "core/plan/plan.h"
 #include "core/planners/planner.h"
+#include "core/stored/stored_requests.h"
 #include "core/topology/topology.h"
 #include "core/traffic/accounting.h"
 #include "core/traffic/workload.h"
@@ -72,6 +73,11 @@ struct TensorBar {
 void draw_tensor_bars(Node panel, const std::vector<TensorBar>& bars, std::int64_t end_ps);
 // The same for the kinds of tensors of a job, with a table of their figures.
 void draw_kinds(Node panel, const std::vector<GroupFacts>& kinds, std::int64_t end_ps);
+
+// What lies where in the buffers of ranks, before and after: a bar per rank, its sections in memory
+// order, coloured by tensor. Of buffers whose names differ in numbers alone only the first; at most
+// eight on each side.
+void draw_buffers(Node panel, const StoredRequests& stored);
 
 // The measured and the predicted time of each step of a plan on a backend. If the prediction is for
 // another machine, times cannot be compared; then each step is drawn as a share of its total.

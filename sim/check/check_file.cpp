@@ -17,6 +17,22 @@
 namespace reshard::sim {
 namespace {
 
+// What frameworks do to weights that is no transfer of elements. Refused by name, as whoever looks
+// for it must learn that it is missing.
+void refuse_changes(const TraceFields& fields) {
+  constexpr std::pair<const char*, const char*> kChanges[] = {
+      {"quantize", "quantising"},       {"requantize", "quantising"},
+      {"add", "adding to a tensor"},    {"multiply", "multiplying a tensor"},
+      {"swizzle", "a kernel's format"}, {"shuffle", "a kernel's format"},
+      {"kernel", "a kernel's format"}};
+  for (auto [field, what] : kChanges)
+    if (fields.has(field))
+      throw InputError(
+          fmt::format("{}: expected copies of elements, found {}; transfer before it, "
+                      "or do it again afterwards",
+                      field, what));
+}
+
 class Reader {
  public:
   Reader(LineReader& lines, const std::string& file) : lines_(lines) {
@@ -99,6 +115,7 @@ class Reader {
     }
     if (out_.judge || has_copies_)
       throw InputError("expected tensors and buffers before the first copy, found one after it");
+    refuse_changes(fields);
     const TraceJson* side = fields.find("side");
     if (side != nullptr && *side == "relay")
       read_relay(fields, *out_.source, *out_.destination, relays_);

@@ -78,6 +78,27 @@ TEST_CASE("a plan of layouts lists the buffers of both sides") {
   check_refused(create(other, 0, {}, {}, &buffers), "plan: expected one of layouts");
 }
 
+TEST_CASE("layouts are also planned from text") {
+  const std::string text = R"x({"reshard_check": 1}
+{"tensor": "w", "shape": [4], "dtype": "f32"}
+{"side": "from", "tensor": "w", "mesh": "2", "placements": "S(0)"}
+{"side": "to", "tensor": "w", "mesh": "1"}
+)x";
+  auto bytes = static_cast<std::int64_t>(text.size());
+  reshard_plan* plan = nullptr;
+  REQUIRE(reshard_plan_create_job_from_text(text.data(), bytes, nullptr, nullptr, &plan) ==
+          RESHARD_OK);
+  PlanHandle owner(plan, reshard_plan_free);
+  std::int32_t count = 0;
+  REQUIRE(reshard_plan_get_stored_count(plan, RESHARD_FROM, &count) == RESHARD_OK);
+  CHECK(count == 2);
+  check_refused(reshard_plan_create_job_from_text(text.data(), 30, nullptr, nullptr, &plan),
+                "text:2");
+  check_refused(reshard_plan_create_job_from_text(text.data(), -1, nullptr, nullptr, &plan),
+                "text_bytes: expected 0 or more");
+  check_refused(reshard_plan_create_job_from_text(nullptr, 0, nullptr, nullptr, &plan), "text");
+}
+
 TEST_CASE("a plan runs on the buffers of its ranks") {
   PlanHandle plan = plan_of(kLayouts);
   Elements fused(48);

@@ -2,10 +2,6 @@
 """Plans of layouts, run on the buffers of a model's ranks."""
 
 import array
-import json
-import os
-import pathlib
-import tempfile
 import unittest
 
 import reshard
@@ -24,7 +20,7 @@ def fused_buffer(weights):
 
 class BuffersTest(unittest.TestCase):
     def setUp(self):
-        self.plan = reshard.plan_job(LAYOUTS)
+        self.plan = reshard.plan_layouts(LAYOUTS)
         self.weights = tensors_of(CHECKS / "qkv.safetensors")
         self.sources = {0: {FUSED: fused_buffer(self.weights)}}
         self.destinations = {rank: {BUFFER: bytearray(48)} for rank in (1, 2)}
@@ -80,10 +76,10 @@ class BuffersTest(unittest.TestCase):
             {"side": "to", "buffer": "w", "mesh": "1", "ranks": "3", "pad": [3, 1],
              "fused": ["w"]},
         ]  # fmt: skip
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder) / "layouts"
-            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-            plan = reshard.plan_job(os.fspath(path))
+        plan = reshard.plan_layouts(lines)
+        self.assertIs(plan, reshard.plan_layouts(lines[1:]))
+        with self.assertRaisesRegex(reshard.InputError, "^text:2: "):
+            reshard.plan_layouts([{"tensor": "w"}])
         held = array.array("f", [1, -2, 0.5, 3])
         got = bytearray(b"\x77" * plan.buffers("to")[0].bytes)
         reshard.execute_all(plan, [{"master": held}, None], [None, {"w": got}])

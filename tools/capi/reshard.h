@@ -131,6 +131,11 @@ RESHARD_API int32_t reshard_plan_create_job_from_file(const char* path,
                                                       const reshard_topology* topology,
                                                       const reshard_plan_options* options,
                                                       reshard_plan** plan);
+/* The same for the text of such a file; `text_bytes` of it. */
+RESHARD_API int32_t reshard_plan_create_job_from_text(const char* text, int64_t text_bytes,
+                                                      const reshard_topology* topology,
+                                                      const reshard_plan_options* options,
+                                                      reshard_plan** plan);
 /* Reads and proves a plan's text. If the proof fails, returns an input error that says why. */
 RESHARD_API int32_t reshard_plan_parse(const char* text, int64_t text_bytes, reshard_plan** plan);
 RESHARD_API void reshard_plan_free(reshard_plan* plan);

@@ -176,3 +176,19 @@ TEST_CASE("Scales go with their blocks, and a cut through a block is refused") {
   by_hand.push_back("{'side': 'to', 'tensor': 'gs', 'mesh': '2', 'placements': 'S(0)'}");
   CHECK_THROWS_WITH(read(by_hand), Catch::Contains("rank 1 with g[3:6,:], but without gs[1,:]"));
 }
+
+TEST_CASE("What is no copy is refused by name") {
+  const std::string tensor = "{'tensor': 'w', 'shape': [4], 'dtype': 'bf16'}";
+  for (const auto& [field, what] :
+       {std::pair("requantize", "quantising"), std::pair("quantize", "quantising"),
+        std::pair("add", "adding to a tensor"), std::pair("multiply", "multiplying a tensor"),
+        std::pair("swizzle", "a kernel's format"), std::pair("shuffle", "a kernel's format"),
+        std::pair("kernel", "a kernel's format")})
+    check_refused(
+        {tensor, fmt::format("{{'side': 'to', 'tensor': 'w', 'mesh': '1', '{}': 1}}", field)},
+        fmt::format("{}: expected copies of elements, found {}", field, what));
+  check_refused({tensor,
+                 "{'side': 'to', 'tensor': 'w', 'mesh': '1', 'dtype': 'i8', 'convert': "
+                 "true}"},
+                "expected floating-point dtypes, to convert, found i8 and bf16 w");
+}

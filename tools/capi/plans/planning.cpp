@@ -2,6 +2,7 @@
 // The C API: from texts to proved plans.
 #include <cstdlib>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -254,6 +255,19 @@ int32_t reshard_plan_create_job_from_file(const char* path, const reshard_topolo
     given(path, "path");
     given(plan, "plan");
     *plan = planned(sim::read_job(path), topology, options);
+  });
+}
+
+int32_t reshard_plan_create_job_from_text(const char* text, int64_t text_bytes,
+                                          const reshard_topology* topology,
+                                          const reshard_plan_options* options,
+                                          reshard_plan** plan) {
+  return guarded([&] {
+    given(text, "text");
+    given(plan, "plan");
+    std::istringstream in(
+        std::string(text, to_index(require_not_negative(text_bytes, "text_bytes"))));
+    *plan = planned(sim::parse_job(in, "text"), topology, options);
   });
 }
 

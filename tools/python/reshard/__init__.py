@@ -5,7 +5,18 @@
 >>> reshard.plan((8192, 8192), "bf16", (2, 4), "S(0)R", "RS(1)").received_bytes_max
 """
 
-from ._commands import bound, check, command, compare, replay, simulate, sweep, topologies, topology
+from ._commands import (
+    bound,
+    check,
+    command,
+    compare,
+    plan_layouts,
+    replay,
+    simulate,
+    sweep,
+    topologies,
+    topology,
+)
 from ._digests import digest, gather_digests
 from ._execute import Transfer, execute
 from ._layouts import Mesh, Partial, Replicate, Shard, StridedShard
@@ -44,6 +55,7 @@ __all__ = [
     "gather_digests",
     "plan",
     "plan_job",
+    "plan_layouts",
     "replay",
     "simulate",
     "sweep",

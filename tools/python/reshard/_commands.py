@@ -9,8 +9,8 @@ from typing import Any, Dict, Iterable, List, Union
 
 from . import _library as library
 from ._layouts import dtype_text, mesh_texts, shape_of, shown, text_option
-from ._plan import plan
-from ._requests import asked_of
+from ._plan import Plan, plan, planned_job
+from ._requests import Asked, asked_of, job_of, options_of
 
 
 def command(*arguments: str) -> str:
@@ -132,6 +132,18 @@ def _lines(name, given, header=None):
     if header and (not lines or next(iter(header)) not in lines[0]):
         lines.insert(0, header)
     return "".join(_json(name, line) + "\n" for line in lines)
+
+
+def plan_layouts(
+    layouts: Union[str, os.PathLike, Iterable[Dict[str, Any]]], **options
+) -> Plan:
+    """Plans and proves the transfer of a model between the buffers of its ranks (docs/check.md).
+    layouts: a file, or the lines of tensors and buffers as dicts, as `check` takes them. Options
+    are those of `plan_job`, and so is the plan; `execute` and `execute_all` take its buffers."""
+    if isinstance(layouts, (str, os.PathLike)):
+        return planned_job(job_of(layouts, options_of(**options), "layouts"))
+    text = _lines("layouts", layouts, {"reshard_check": 1})
+    return planned_job(Asked((), options_of(**options), text=text))
 
 
 def check(

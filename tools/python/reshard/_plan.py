@@ -27,8 +27,7 @@ class PlannedTensor(NamedTuple):
 
 
 class Plan:
-    """A proved plan, of one tensor or of many (`plan_job`). Sizes are in bytes, times in
-    picoseconds."""
+    """A proved plan, of one tensor or of many. Sizes are in bytes, times in picoseconds."""
 
     def __init__(self, asked: Asked):
         self._topology = None
@@ -45,7 +44,10 @@ class Plan:
     def _planned(self, asked):
         topology = self._topology.pointer if self._topology else None
         last = (topology, c.byref(asked.options.for_the_library()))
-        if asked.file is not None:
+        if asked.text is not None:
+            text = asked.text.encode()
+            name, first, keeps = "plan_create_job_from_text", (text, c.c_int64(len(text))), (text,)
+        elif asked.file is not None:
             file = library.encoded("requests", asked.file)
             name, first, keeps = "plan_create_job_from_file", (file,), ()
         elif len(asked.requests) == 1:

@@ -66,6 +66,7 @@ class Asked(NamedTuple):
     options: Options
     file: Optional[str] = None  # of the requests, which are then empty
     file_content: Optional[str] = None
+    text: Optional[str] = None  # of a file, in place of one
 
     def words(self) -> List[str]:
         """Of one request, the options of the command line."""

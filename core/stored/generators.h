@@ -77,6 +77,23 @@ struct FlatBuffer {
 };
 void add_flat(Stored& to, const FlatBuffer& buffer);
 
+// What ranks have in buffers, flattened one after another and shared evenly by the ranks along some
+// axes, which must have the same in them: buckets of Megatron's distributed optimizer, which cuts
+// what TP left.
+struct SharedFlatBuffer {
+  std::string name;
+  std::vector<std::string> buffers;
+  // Of the mesh of the buffers, by name or number; row-major.
+  std::vector<std::string> axes;
+  std::int64_t align = 1, pad = 1;  // as a FlatBuffer's; padded for the ranks that share, too
+  std::optional<DType> dtype = {};  // which the rank converts the tensors from or to
+};
+// `named` has the buffers, and can be `to` itself. Of several names a rank can lack some. A rank
+// that has a buffer of the new name is passed over: ranks of a later stage can have the same names.
+// Throws InputError if no other rank has one of the buffers, for buffers of several meshes, and if
+// ranks that share do not have the same.
+void add_shared_flat(Stored& to, const Stored& named, const SharedFlatBuffer& buffer);
+
 // The scales of what the ranks have in buffer `of`, in a buffer beside it: of its parts one after
 // another as these lie in it, each in whole blocks.
 struct ScalesBuffer {

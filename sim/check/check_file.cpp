@@ -38,6 +38,7 @@ class Reader {
   Reader(LineReader& lines, const std::string& file) : lines_(lines) {
     out_.file = file;
     out_.tensors = std::make_unique<ModelTensors>();
+    named_ = std::make_unique<Stored>(*out_.tensors);
     out_.source = std::make_unique<Stored>(*out_.tensors);
     out_.destination = std::make_unique<Stored>(*out_.tensors);
   }
@@ -120,7 +121,7 @@ class Reader {
     if (side != nullptr && *side == "relay")
       read_relay(fields, *out_.source, *out_.destination, relays_);
     else if (fields.has("buffer") || side != nullptr)
-      read_buffer(fields, *out_.source, *out_.destination);
+      read_buffer(fields, *out_.source, *out_.destination, *named_);
     else
       read_tensor(fields, *out_.tensors);
   }
@@ -165,8 +166,9 @@ class Reader {
   Judge& judge() { return *out_.judge; }
 
   LineReader& lines_;
-  CheckedCopies out_;  // with a judge from the first copy on
-  Relays relays_;      // until then
+  CheckedCopies out_;              // with a judge from the first copy on
+  std::unique_ptr<Stored> named_;  // buffers that no rank has
+  Relays relays_;                  // until then
   bool passes_copies_ = false, has_copies_ = false, is_in_order_ = false;
 };
 

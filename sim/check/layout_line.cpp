@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/check/layout_line.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 namespace reshard::sim {
 namespace {
 
+constexpr std::string_view kAxis = "an axis of the buffers' mesh such as \"dp\", or a list of them";
 constexpr std::string_view kDType = "a dtype such as \"bf16\"";
 
 std::vector<std::string> names_in(TraceFields& fields, std::string_view key,
@@ -34,11 +36,14 @@ std::vector<std::string> names_in(TraceFields& fields, std::string_view key,
 
 class BufferLine {
  public:
-  BufferLine(TraceFields& fields, Stored& to) : fields_(fields), to_(to) {}
+  BufferLine(TraceFields& fields, Stored& to, const Stored& named)
+      : fields_(fields), to_(to), named_(named) {}
 
   void read() {
     if (fields_.has("scales_of"))
       read_scales();
+    else if (fields_.has("flat_of"))
+      read_shared_flat();
     else if (fields_.has("parts"))
       read_parts();
     else if (fields_.has("flat"))
@@ -132,9 +137,7 @@ class BufferLine {
     for (const std::string& tensor :
          names_in(fields_, "flat", "a list of tensors such as [\"w1\", \"w2\"]"))
       buffer.tensors.push_back(tensors().at(tensor, "flat"));
-    buffer.align = fields_.integer("align", 1, kMaxBytes / 4, 1);
-    buffer.pad = fields_.integer("pad", 1, kMaxBytes / 4, 1);
-    buffer.dtype = converted();
+    read_flat_padding(buffer);
     add_flat(to_, buffer);
   }
 
@@ -173,6 +176,27 @@ class BufferLine {
     add_fused(to_, buffer);
   }
 
+  // Of buffers of this side, or of those that are only named.
+  void read_shared_flat() {
+    SharedFlatBuffer buffer{name(), names_in(fields_, "flat_of", "a list of earlier buffers"), {}};
+    const TraceJson* axis = fields_.find("axis");
+    if (axis != nullptr && axis->is_array())
+      buffer.axes = names_in(fields_, "axis", kAxis);
+    else
+      buffer.axes = {fields_.string("axis", kAxis)};
+    read_flat_padding(buffer);
+    bool is_named = std::any_of(buffer.buffers.begin(), buffer.buffers.end(),
+                                [&](const std::string& of) { return named_.find_any(of); });
+    add_shared_flat(to_, is_named ? named_ : to_, buffer);
+  }
+
+  template <class Flat>
+  void read_flat_padding(Flat& buffer) {
+    buffer.align = fields_.integer("align", 1, kMaxBytes / 4, 1);
+    buffer.pad = fields_.integer("pad", 1, kMaxBytes / 4, 1);
+    buffer.dtype = converted();
+  }
+
   void read_pad(const TraceJson& value, FusedBuffer& buffer) {
     constexpr std::int64_t kMostPad = std::int64_t{1} << 20;
     constexpr std::string_view kWhat =
@@ -200,6 +224,7 @@ class BufferLine {
 
   TraceFields& fields_;
   Stored& to_;
+  const Stored& named_;
 };
 
 void read_scales_of(TraceFields& fields, std::string name, ModelTensors& tensors) {
@@ -223,13 +248,14 @@ void read_tensor(TraceFields& fields, ModelTensors& tensors) {
   fields.refuse_others("a tensor");
 }
 
-void read_buffer(TraceFields& fields, Stored& source, Stored& destination) {
-  std::string side = fields.string("side", "\"from\", \"to\" or \"both\"");
-  if (side != "from" && side != "to" && side != "both")
-    throw InputError(fmt::format("side: expected \"from\", \"to\" or \"both\", found {}",
-                                 reshard::quoted(side)));
-  if (side != "to") BufferLine(fields, source).read();
-  if (side != "from") BufferLine(fields, destination).read();
+void read_buffer(TraceFields& fields, Stored& source, Stored& destination, Stored& named) {
+  constexpr std::string_view kSides = "\"from\", \"to\", \"both\" or \"named\"";
+  std::string side = fields.string("side", kSides);
+  if (side != "from" && side != "to" && side != "both" && side != "named")
+    throw InputError(fmt::format("side: expected {}, found {}", kSides, reshard::quoted(side)));
+  if (side == "from" || side == "both") BufferLine(fields, source, named).read();
+  if (side == "to" || side == "both") BufferLine(fields, destination, named).read();
+  if (side == "named") BufferLine(fields, named, named).read();
   fields.refuse_others("a buffer");
 }
 

@@ -14,8 +14,9 @@ namespace reshard::sim {
 void read_tensor(TraceFields& fields, ModelTensors& tensors);
 
 // {"side": "from", "buffer": "qkv", "mesh": "tp=2", "fused": ["q_proj:2 k_proj:1 v_proj:1 x2"],
-// "placements": "S(0)"} and the other kinds. "both" sides have equal buffers.
-void read_buffer(TraceFields& fields, Stored& source, Stored& destination);
+// "placements": "S(0)"} and the other kinds. "both" sides have equal buffers; those of the side
+// "named" are no rank's, other lines name them.
+void read_buffer(TraceFields& fields, Stored& source, Stored& destination, Stored& named);
 
 // "0:4,:", with or without brackets. Throws InputError naming `field`.
 Box parse_box(std::string_view text, const Shape& shape, std::string_view field);

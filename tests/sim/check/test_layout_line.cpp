@@ -177,6 +177,33 @@ TEST_CASE("Scales go with their blocks, and a cut through a block is refused") {
   CHECK_THROWS_WITH(read(by_hand), Catch::Contains("rank 1 with g[3:6,:], but without gs[1,:]"));
 }
 
+TEST_CASE("Optimizers share what TP left, in flat buckets") {
+  // Megatron's order is the reverse of the model's. Only the masters are there.
+  std::vector<std::string> lines = {
+      "{'tensor': 'fc1', 'shape': [4, 2], 'dtype': 'bf16'}",
+      "{'tensor': 'fc2', 'shape': [2, 4], 'dtype': 'bf16'}",
+      "{'side': 'named', 'tensor': 'fc1', 'mesh': 'dp=2,tp=2', 'placements': 'RS(0)'}",
+      "{'side': 'named', 'tensor': 'fc2', 'mesh': 'dp=2,tp=2', 'placements': 'RS(1)'}"};
+  auto shared = [&](const char* more) {
+    return with(lines, fmt::format("{{'side': 'from', 'buffer': 'bucket', 'flat_of': ['fc2', "
+                                   "'fc1']{}}}",
+                                   more));
+  };
+  CheckedCopies of = read(shared(", 'axis': 'dp', 'dtype': 'f32', 'convert': true"));
+  CHECK(of.source->buffers().size() == 4);
+  // tp rank 1 has rows 2 and 3 of fc1 (elements 4 to 7) and columns 2 and 3 of fc2 (8 to 15).
+  CHECK(numbers_of(*of.source, 1, "bucket") == Numbers{10, 11, 14, 15});
+  CHECK(numbers_of(*of.source, 3, "bucket") == Numbers{4, 5, 6, 7});
+  CHECK(of.source->buffers().front().dtype == DType::F32);
+  of = read(shared(", 'axis': ['dp'], 'align': 3, 'pad': 12"));
+  CHECK(numbers_of(*of.source, 0, "bucket") == Numbers{8, 9, 12, 13, -1, -1});
+  CHECK(numbers_of(*of.source, 2, "bucket") == Numbers{0, 1, 2, 3, -1, -1});
+  check_refused(shared(", 'axis': 'ep'"), "axis: expected axes of the mesh dp=2,tp=2");
+  check_refused(shared(", 'axis': 'tp'"), "found another on rank 1 than on rank 0");
+  check_refused(shared(""), "axis");
+  check_refused(with(lines, "{'side': 'named', 'tensor': 'fc1', 'mesh': '1'}"), "rank 0");
+}
+
 TEST_CASE("What is no copy is refused by name") {
   const std::string tensor = "{'tensor': 'w', 'shape': [4], 'dtype': 'bf16'}";
   for (const auto& [field, what] :

@@ -6,10 +6,10 @@
 // If the request folds floating values and the executor keeps the declared order, the data are such
 // that every order of folding gives different bits; else they are the pattern's, exact in any
 // order. A quarter of the random plans are of jobs of 2 to 20 tensors, some others join two plans,
-// and half have their collectives in halves, over boxes. Some draws are of a model in the
-// buffers of its ranks, which are compared by the number of every element instead. Every fourth case runs twice on one
-// prepared plan. All processes of an executor call check_conformance with the same options; each
-// checks the shards that it holds.
+// and half have their collectives in halves, over boxes. Some draws are of a model in the buffers
+// of its ranks, which are compared by the number of every element instead. Every fourth case runs
+// twice on one prepared plan. All processes of an executor call check_conformance with the same
+// options; each checks the shards that it holds.
 #pragma once
 
 #include <cstdint>

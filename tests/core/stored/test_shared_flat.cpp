@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Flat buffers of what ranks have in other buffers, compared with writing one element after another.
+// Flat buffers of what ranks have in other buffers, compared with one element after another.
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>

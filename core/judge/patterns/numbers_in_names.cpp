@@ -172,16 +172,20 @@ std::string NumbersInNames::counted_from_zero(const Family& family) {
   return fmt::format("local numbers of {} are taken for global ones: {}", family.label, example);
 }
 
-// By another number for each rank.
+// By another number for each rank, which has one range.
 std::string NumbersInNames::divided(const Family& family, bool at_source) const {
   if (family.number != 0) return {};
   std::map<Rank, std::int64_t> shifts;
+  std::map<Rank, std::set<std::int64_t>> numbers;
   for (const Exchanged& each : family.exchanged)
     for (const CopyFault& fault : findings_[each.finding].faults) {
-      std::int64_t shift = each.got - each.wanted.numbers[0].value;
-      if (shifts.emplace(at_source ? fault.from : fault.to, shift).first->second != shift)
-        return {};
+      const Rank rank = at_source ? fault.from : fault.to;
+      const std::int64_t wanted = each.wanted.numbers[0].value, shift = each.got - wanted;
+      if (shifts.emplace(rank, shift).first->second != shift) return {};
+      numbers[rank].insert(wanted);
     }
+  for (const auto& [rank, range] : numbers)
+    if (*range.rbegin() - *range.begin() + 1 != std::ssize(range)) return {};
   const Exchanged& first = family.exchanged.front();
   const Finding& finding = findings_[first.finding];
   return fmt::format(

@@ -47,11 +47,27 @@ TakenOtherwise::Buffer* TakenOtherwise::buffer_of(const CopyFault& fault,
   return &known->second;
 }
 
+// Of what arrives in order, the last element must fit, too.
 TakenOtherwise::Ways TakenOtherwise::ways_of(const CopyFault& fault, const Buffer& buffer,
                                              std::int64_t offset) const {
-  const TakenAs& as = buffer.as;
+  Ways out = ways_of(fault, buffer.as, fault.box.lo, fault.got_lo, offset);
+  if (out == 0 || fault.reordered || fault.box.volume() < 2) return out;
+  DimVector wanted = fault.box.lo, got = fault.got_lo;
+  if (wanted.size() != got.size()) return out;
+  for (int d = 0; d < wanted.size(); ++d) {
+    got[d] += fault.box.extent(d) - 1;
+    wanted[d] += fault.box.extent(d) - 1;
+  }
+  auto last = reads_ ? location_of(side_, fault.from, fault.got, got)
+                     : location_of(side_, fault.to, fault.tensor, wanted);
+  return last ? out & ways_of(fault, buffer.as, wanted, got, last->offset) : out;
+}
+
+TakenOtherwise::Ways TakenOtherwise::ways_of(const CopyFault& fault, const TakenAs& as,
+                                             const DimVector& wanted, const DimVector& got,
+                                             std::int64_t offset) const {
   const ModelTensorId meant = reads_ ? side_.tensors()[fault.tensor].same_as : fault.got;
-  const DimVector& index = reads_ ? fault.box.lo : fault.got_lo;
+  const DimVector& index = reads_ ? wanted : got;
   Ways out = 0;
   if (int dim = as.cut_along(meant, index, offset); dim >= 0 && kCut + dim < kMostWays)
     out |= Ways{1} << (kCut + dim);

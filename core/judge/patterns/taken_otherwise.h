@@ -38,6 +38,8 @@ class TakenOtherwise {
 
   Buffer* buffer_of(const CopyFault& fault, std::int64_t& offset) const;
   Ways ways_of(const CopyFault& fault, const Buffer& buffer, std::int64_t offset) const;
+  Ways ways_of(const CopyFault& fault, const TakenAs& as, const DimVector& wanted,
+               const DimVector& got, std::int64_t offset) const;
   std::string text(int way, const CopyFault& fault, const Buffer& buffer) const;
 
   const Stored& side_;

@@ -71,6 +71,7 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
                       {},
                       to.count()};
       fault.from = end == &to ? Rank{-1} : from.rank;
+      fault.two_dtypes = two_dtypes;
       fault.why = end->relay >= 0 ? relays_.buffers()[to_index(end->relay)].name
                                   : std::string(side->buffers()[end->buffer].name);
       fault.lines = {line};

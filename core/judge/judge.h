@@ -67,8 +67,9 @@ struct CopyFault {
   Rank from{-1};
   ModelTensorId got{-1};
   DimVector got_lo = {};
-  bool reordered = false;  // what arrives is no box of the same extents, in the same order
-  DType got_dtype = {};    // of WrongDtype
+  bool reordered = false;   // what arrives is no box of the same extents, in the same order
+  DType got_dtype = {};     // of WrongDtype
+  bool two_dtypes = false;  // of OutOfBuffer: a range of bytes that are of another dtype elsewhere
   // Of the buffer, which can have the tensor's elements several times; -1 as the buffer.
   std::int32_t part = -1;
   std::vector<std::int64_t> lines = {};  // of the copies, ascending

@@ -9,6 +9,10 @@
 #include <fmt/format.h>
 
 #include "core/judge/locations.h"
+#include "core/judge/patterns/flat_order.h"
+#include "core/judge/patterns/numbers_in_names.h"
+#include "core/judge/patterns/numbers_of_indices.h"
+#include "core/judge/patterns/taken_otherwise.h"
 #include "core/judge/rank_grids.h"
 #include "core/judge/taken_as.h"
 
@@ -26,7 +30,11 @@ class Mistakes {
         destination_(destination),
         ranks_(destination.ranks()),
         source_ranks_(source.ranks()),
-        grids_(all_faults(findings), source, destination) {}
+        grids_(all_faults(findings), source, destination),
+        names_(findings, kMostNamed, source, destination),
+        indices_(findings, kMostNamed, source, destination),
+        read_as_(findings, kMostNamed, source, source_ranks_, true),
+        written_as_(findings, kMostNamed, destination, ranks_, false) {}
 
   void name() {
     for (const Finding& finding : findings_)
@@ -34,10 +42,11 @@ class Mistakes {
     for (std::size_t i = 0; i < findings_.size() && i < kMostNamed; ++i) {
       Finding& finding = findings_[i];
       for (auto look :
-           {&Mistakes::unconverted, &Mistakes::grid, &Mistakes::exchanged,
-            &Mistakes::read_otherwise, &Mistakes::written_otherwise, &Mistakes::moved_as_one,
-            &Mistakes::dealt_otherwise, &Mistakes::of_other_ranks, &Mistakes::cut_not_repeated,
-            &Mistakes::tied, &Mistakes::shifted})
+           {&Mistakes::unconverted, &Mistakes::grid, &Mistakes::renumbered, &Mistakes::reversed,
+            &Mistakes::dealt, &Mistakes::mapped, &Mistakes::exchanged, &Mistakes::read_otherwise,
+            &Mistakes::written_otherwise, &Mistakes::moved_as_one, &Mistakes::likely_grid,
+            &Mistakes::counted_from_zero, &Mistakes::of_other_ranks, &Mistakes::cut_not_repeated,
+            &Mistakes::tied, &Mistakes::shifted, &Mistakes::moved_on})
         if (finding.mistake.empty()) finding.mistake = (this->*look)(finding);
     }
   }
@@ -57,10 +66,58 @@ class Mistakes {
     return out;
   }
 
-  std::string grid(const Finding& finding) { return grids_.exchanged(finding.faults); }
+  std::string grid(const Finding& finding) { return grids_.exchanged(finding.faults, true); }
+  std::string likely_grid(const Finding& finding) {
+    return grids_.exchanged(finding.faults, false);
+  }
+
+  // In other numbers, of names and of indices.
+  std::string renumbered(const Finding& finding) {
+    return names_.mistake_of(to_index(&finding - findings_.data()));
+  }
+  std::string dealt(const Finding& finding) { return indices_.dealt(finding); }
+  std::string mapped(const Finding& finding) { return indices_.mapped(finding); }
+  std::string counted_from_zero(const Finding& finding) {
+    return indices_.counted_from_zero(finding);
+  }
+
+  // Flat tensors in the reverse order, of either side.
+  std::string reversed(const Finding& finding) {
+    if (!is_wrong(finding)) return {};
+    for (bool reads : {true, false}) {
+      const Stored& side = reads ? source_ : destination_;
+      std::vector<bool> fits;
+      std::string_view name;
+      for (const CopyFault& fault : finding.faults) {
+        Rank rank = reads ? fault.from : fault.to;
+        auto is = reads ? location_of(side, rank, fault.got, fault.got_lo)
+                        : location_of(side, rank, fault.tensor, fault.box.lo);
+        if (!is) break;
+        name = side.buffers()[is->buffer].name;
+        auto known = flat_.find({reads, name});
+        if (known == flat_.end())
+          known =
+              flat_.try_emplace({reads, name}, side, name, reads ? source_ranks_ : ranks_).first;
+        std::vector<bool> reversed =
+            reads ? known->second.reversed(fault.tensor, fault.box.lo, rank, is->offset)
+                  : known->second.reversed(fault.got, fault.got_lo, rank, is->offset);
+        if (&fault == &finding.faults.front()) fits = reversed;
+        fits.resize(std::min(fits.size(), reversed.size()));
+        for (std::size_t i = 0; i < fits.size(); ++i) fits[i] = fits[i] && reversed[i];
+        if (std::find(fits.begin(), fits.end(), true) == fits.end()) break;
+      }
+      if (std::find(fits.begin(), fits.end(), true) != fits.end())
+        return fmt::format("'{}' of the {} is {} as if its tensors lay in reverse order", name,
+                           reads ? "source" : "destination", reads ? "read" : "written");
+    }
+    return {};
+  }
 
   // The right elements, but as bytes of another dtype.
   std::string unconverted(const Finding& finding) {
+    if (finding.kind == CopyFaultKind::OutOfBuffer && finding.faults.front().two_dtypes)
+      return fmt::format("'{}' is copied in bytes, though a rank has to convert it",
+                         finding.faults.front().why);
     if (finding.kind != CopyFaultKind::WrongDtype || !is_wrong(finding) ||
         tensor(finding.tensor).same_as != finding.got)
       return {};
@@ -68,42 +125,8 @@ class Mistakes {
                        tensor(finding.tensor).name);
   }
 
-  std::string read_otherwise(const Finding& finding) { return taken_otherwise(finding, true); }
-  std::string written_otherwise(const Finding& finding) { return taken_otherwise(finding, false); }
-
-  // As if its tensors lay one after another, row by row, or their rows in turn.
-  std::string taken_otherwise(const Finding& finding, bool reads) {
-    if (!is_wrong(finding)) return {};
-    std::string as_blocks, as_alternating, as_joined;
-    bool can_be_blocks = true, can_alternate = true, can_be_joined = true;
-    const Stored& side = reads ? source_ : destination_;
-    const std::vector<Rank>& ranks = reads ? source_ranks_ : ranks_;
-    for (const CopyFault& fault : finding.faults) {
-      Rank rank = reads ? fault.from : fault.to;
-      auto is = reads ? location_of(side, rank, fault.got, fault.got_lo)
-                      : location_of(side, rank, fault.tensor, fault.box.lo);
-      if (!is) return {};
-      auto& known = reads ? of_source_ : of_destination_;
-      const TakenAs& as = known.try_emplace(is->buffer, side, is->buffer, ranks).first->second;
-      if (as.is_one_tensor() && !as.is_transposed()) return {};
-      ModelTensorId meant = reads ? tensor(fault.tensor).same_as : fault.got;
-      const DimVector& index = reads ? fault.box.lo : fault.got_lo;
-      can_be_blocks = can_be_blocks && as.in_blocks(meant, index) == is->offset;
-      can_alternate = can_alternate && fault.box.dims() > 0 && fault.box.extent(0) == 1 &&
-                      as.alternating(meant, index) == is->offset;
-      can_be_joined = can_be_joined && as.joined(meant, index) == is->offset;
-      std::string start = fmt::format("'{}' of rank {} is {} as", side.buffers()[is->buffer].name,
-                                      to_int(rank), reads ? "read" : "written");
-      as_blocks = as.is_transposed() ? fmt::format("{} if it were not transposed", start)
-                                     : fmt::format("{} {}", start, as.text());
-      as_alternating = fmt::format("{} if rows of {} alternated", start, as.names_text());
-      as_joined = fmt::format("{} if {} were cut as one, not each by itself", start, as.text());
-    }
-    return can_be_blocks   ? as_blocks
-           : can_alternate ? as_alternating
-           : can_be_joined ? as_joined
-                           : "";
-  }
+  std::string read_otherwise(const Finding& finding) { return read_as_.mistake_of(finding); }
+  std::string written_otherwise(const Finding& finding) { return written_as_.mistake_of(finding); }
 
   // Rows of a buffer that is cut otherwise on the other side, but moved as if neither were.
   std::string moved_as_one(const Finding& finding) {
@@ -123,34 +146,6 @@ class Mistakes {
       out = fmt::format("{} are moved as if they were cut as one, not each by itself", is.text());
     }
     return out;
-  }
-
-  // Indices of a dim that are dealt to ranks one by one in place of in ranges, or the reverse.
-  std::string dealt_otherwise(const Finding& finding) {
-    const Shape& shape = tensor(finding.tensor).shape;
-    if (finding.kind != CopyFaultKind::WrongIndex || shape.size() == 0) return {};
-    const std::int64_t length = shape[0];
-    for (const Stored* side : {&destination_, &source_}) {
-      const std::vector<Rank>& ranks = side == &source_ ? source_ranks_ : ranks_;
-      const std::int64_t n = std::count_if(ranks.begin(), ranks.end(), [&](Rank rank) {
-        return !side->parts_of(rank, finding.tensor).empty();
-      });
-      if (n < 2 || length % n != 0 || length == n) continue;
-      auto dealt = [&](std::int64_t i) { return i % (length / n) * n + i / (length / n); };
-      bool in_turn = true, in_ranges = true;
-      for (const CopyFault& fault : finding.faults) {
-        DimVector same = fault.got_lo;
-        same[0] = fault.box.lo[0];
-        if (same != fault.box.lo || fault.box.extent(0) > 1) return {};
-        in_turn = in_turn && fault.got_lo[0] == dealt(fault.box.lo[0]);
-        in_ranges = in_ranges && fault.box.lo[0] == dealt(fault.got_lo[0]);
-      }
-      if (in_turn || in_ranges)
-        return fmt::format("indices of {} are given to {} ranks {}, where each has {}",
-                           tensor(finding.tensor).name, n, in_turn ? "in turn" : "in ranges",
-                           in_turn ? "a range" : "every so many");
-    }
-    return {};
   }
 
   // Two tensors, each in the other's place.
@@ -280,12 +275,46 @@ class Mistakes {
     return out;
   }
 
+  // All is read, or written, equally far from its place in a buffer, in whatever tensor that is.
+  std::string moved_on(const Finding& finding) {
+    if (!is_wrong(finding)) return {};
+    std::string out = moved_on(finding, true);
+    return out.empty() ? moved_on(finding, false) : out;
+  }
+
+  std::string moved_on(const Finding& finding, bool reads) const {
+    const Stored& side = reads ? source_ : destination_;
+    std::optional<std::int64_t> by;
+    std::string out;
+    for (const CopyFault& fault : finding.faults) {
+      Rank rank = reads ? fault.from : fault.to;
+      auto got = location_of(side, rank, fault.got, fault.got_lo),
+           wanted = location_of(side, rank, fault.tensor, fault.box.lo);
+      if (!got || !wanted || got->buffer != wanted->buffer) return {};
+      // Written too late is what would have been right before.
+      std::int64_t shift = (got->offset - wanted->offset) * (reads ? 1 : -1);
+      if (shift == 0 || by.value_or(shift) != shift) return {};
+      by = shift;
+      const StoredBuffer& buffer = side.buffers()[got->buffer];
+      std::int64_t row = buffer.shape.size() < 2 ? 1 : row_major(buffer.shape)[0];
+      bool in_rows = row > 1 && shift % row == 0;
+      out = fmt::format("what is {} '{}' of rank {} is shifted by {} {} there",
+                        reads ? "read from" : "written to", buffer.name, to_int(rank),
+                        in_rows ? shift / row : shift, in_rows ? "rows" : "elements");
+    }
+    return out;
+  }
+
   std::vector<Finding>& findings_;
   const Stored &source_, &destination_;
   std::vector<Rank> ranks_;  // of the destination
   std::vector<Rank> source_ranks_;
   std::map<ModelTensorId, int> shifts_of_;  // how many findings of a wrong place
   RankGrids grids_;
+  NumbersInNames names_;
+  NumbersOfIndices indices_;
+  TakenOtherwise read_as_, written_as_;
+  std::map<std::pair<bool, std::string_view>, FlatOrder> flat_;  // by whether of the source, name
   std::map<StoredBufferId, TakenAs> of_source_, of_destination_;
 };
 

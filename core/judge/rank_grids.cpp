@@ -13,6 +13,8 @@ namespace reshard {
 namespace {
 
 constexpr std::size_t kMostLookups = std::size_t{1} << 20;
+// In so many buffers a wrong rank is hardly by chance the one that an exchange of axes gives.
+constexpr std::size_t kFewBuffers = 3;
 
 // The position of the coordinates that the position would have if the ranks were counted with two
 // axes in each other's place.
@@ -55,7 +57,10 @@ void RankGrids::look_for(const std::vector<const CopyFault*>& faults, bool is_so
       std::max<std::size_t>(1, (is_source ? source_ranks_ : destination_ranks_).size());
   for (const CopyFault* fault : faults) {
     if (all.size() * each > kMostLookups) break;
-    for (Taken& taken : taken_in(*fault, is_source)) all.push_back(std::move(taken));
+    for (Taken& taken : taken_in(*fault, is_source)) {
+      taken.buffer = fault->buffer;
+      all.push_back(std::move(taken));
+    }
   }
   if (all.empty()) return;
   // Neighbouring buffers mostly share theirs.
@@ -74,19 +79,31 @@ void RankGrids::look_for(const std::vector<const CopyFault*>& faults, bool is_so
         if (mesh->axis_size(a) == 1 || mesh->axis_size(b) == 1) continue;
         Exchange exchange{&side, mesh, a, b};
         std::set<Rank> seen;
-        for (const Taken& taken : all)
-          if (exchange.explains(taken)) seen.insert(taken.rank);
+        std::set<StoredBufferId> buffers;
+        bool explains_all = true;
+        for (const Taken& taken : all) {
+          bool explained = exchange.explains(taken);
+          explains_all =
+              explains_all && (explained || taken.mesh == nullptr || !(*taken.mesh == *mesh));
+          if (!explained) continue;
+          seen.insert(taken.rank);
+          buffers.insert(taken.buffer);
+        }
         std::size_t moved = 0;
         for (std::int32_t p = 0; p < mesh->size(); ++p)
           moved += counted_otherwise(*mesh, p, a, b) == p ? 0 : 1;
-        if (moved > 0 && seen.size() == moved) found_.push_back(exchange);
+        exchange.is_sure = moved > 0 && seen.size() == moved;
+        if (exchange.is_sure || (explains_all && buffers.size() >= kFewBuffers))
+          found_.push_back(exchange);
       }
 }
 
 // Nothing if the fault is not one of a wrong rank.
 std::vector<RankGrids::Taken> RankGrids::taken_in(const CopyFault& fault, bool is_source) const {
   const Stored& side = side_of(is_source);
-  if (fault.kind == CopyFaultKind::NotHeld && fault.tensor != ModelTensorId{-1}) {
+  // Of padding it is not known which; the rank has some where another has the elements.
+  bool is_padding = fault.kind == CopyFaultKind::Padding && fault.from != Rank{-1};
+  if ((fault.kind == CopyFaultKind::NotHeld || is_padding) && fault.tensor != ModelTensorId{-1}) {
     bool reads = fault.from != Rank{-1};
     if (reads != is_source) return {};
     return {
@@ -120,10 +137,11 @@ RankGrids::Taken RankGrids::taken_with(const Stored& side, Rank named, ModelTens
   return out;
 }
 
-std::string RankGrids::exchanged(const std::vector<CopyFault>& faults) const {
+std::string RankGrids::exchanged(const std::vector<CopyFault>& faults, bool sure) const {
   std::size_t ranks = std::max(source_ranks_.size(), destination_ranks_.size());
   if (found_.empty() || faults.size() * ranks > kMostLookups) return {};
   for (const Exchange& exchange : found_) {
+    if (sure && !exchange.is_sure) continue;
     bool explains_all = std::all_of(faults.begin(), faults.end(), [&](const CopyFault& fault) {
       std::vector<Taken> list = taken_in(fault, exchange.side == &source_);
       return !list.empty() && exchange.explains(list.front());

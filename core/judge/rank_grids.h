@@ -16,9 +16,10 @@ class RankGrids {
   RankGrids(const std::vector<const CopyFault*>& faults, const Stored& source,
             const Stored& destination);
 
-  // "axes ep and etp of the ranks of the destination are exchanged", if that explains these faults,
-  // and all of the ranks that it would give others are among all faults; else empty.
-  std::string exchanged(const std::vector<CopyFault>& faults) const;
+  // "axes ep and etp of the ranks of the destination are exchanged", if that explains these faults;
+  // else empty. It is sure if all of the ranks that it would give others are among all faults, and
+  // likely if it explains all wrong places and tensors in buffers of the mesh, and these are many.
+  std::string exchanged(const std::vector<CopyFault>& faults, bool sure) const;
 
  private:
   // The rank that is named, all that should have been, and the mesh of whose ranks they are.
@@ -26,12 +27,14 @@ class RankGrids {
     Rank rank;
     std::vector<Rank> right;
     const Mesh* mesh = nullptr;
+    StoredBufferId buffer{-1};  // of the destination
   };
   // Of a mesh whose axes are exchanged, by position the rank that is meant there.
   struct Exchange {
     const Stored* side;
     MeshRef mesh;
     int a, b;
+    bool is_sure = false;
     bool explains(const Taken& taken) const;
   };
 

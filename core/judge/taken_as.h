@@ -27,17 +27,29 @@ class TakenAs {
 
   // Where an element would be if the tensors lay one after another, each row-major.
   std::optional<std::int64_t> in_blocks(ModelTensorId tensor, const DimVector& index) const;
+  // Where it would be if each index of the first dim had its part of all tensors, each row-major;
+  // none if they are no stacks of as many matrices.
+  std::optional<std::int64_t> stacked(ModelTensorId tensor, const DimVector& index) const;
   // Where it would be if a row of each followed the other's; none if they differ in their rows.
   std::optional<std::int64_t> alternating(ModelTensorId tensor, const DimVector& index) const;
   // Where it would be if all tensors were joined first and then cut by rows for the ranks; none if
   // another rank would have it.
   std::optional<std::int64_t> joined(ModelTensorId tensor, const DimVector& index) const;
+  // A dim along which its one tensor could be cut for the ranks, in as many pieces as cut_dim() is,
+  // so that the element would be at that offset; -1 if there is none.
+  int cut_along(ModelTensorId tensor, const DimVector& index, std::int64_t offset) const;
+  int cut_dim() const { return cut_dim_; }
   // Where this rank's rows would begin then, in elements of all tensors.
   std::int64_t joined_begin() const { return piece_ * size_; }
 
  private:
+  void find_cut(const StoredPart& part);
+
   const Stored& side_;
+  StoredBufferId buffer_;
   bool is_transposed_ = false;
+  int cut_dim_ = -1;                 // of one part, if it is row-major and cut evenly along one dim
+  std::int64_t cuts_ = 0, cut_ = 0;  // how many, and which
   std::vector<ModelTensorId> order_;
   std::map<ModelTensorId, std::vector<const StoredPart*>> parts_;  // each ascending by box
   std::map<ModelTensorId, std::int64_t> begin_, volume_;

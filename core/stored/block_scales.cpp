@@ -48,6 +48,7 @@ class Scaling {
     StoredBuffer out{of_.rank, wanted_.name, {}, DType::F32, {}};
     out.mesh = of_.mesh;
     std::vector<Box> places;
+    find_dims();
     for (const StoredPart& part : of_.parts) {
       const ModelTensor& scales = scales_of_part(part);
       check_cut(part, scales);
@@ -81,18 +82,51 @@ class Scaling {
               at / block[d] * block[d], std::min(shape[d], (at / block[d] + 1) * block[d])));
   }
 
+  [[noreturn]] void fail_box(const StoredPart& part) const {
+    throw InputError(fmt::format("scales_of: expected parts that are boxes of the buffer, found {}",
+                                 element_text(tensors_[part.tensor], part.box)));
+  }
+
+  // Which dim of the buffer each dim of the tensors is: in another order if matrices are
+  // transposed, and behind another one if they are stacked. Rows of one element do not say it;
+  // theirs are those that are left.
+  void find_dims() {
+    const int dims = of_.parts.front().box.dims();
+    const DimVector strides = row_major(of_.shape);
+    std::vector<bool> used(to_index(of_.shape.size()), false);
+    dim_of_.assign(to_index(dims), -1);
+    for (const StoredPart& part : of_.parts) {
+      if (part.box.dims() != dims || dims > of_.shape.size()) fail_box(part);
+      for (int d = 0; d < dims; ++d) {
+        if (part.box.extent(d) == 1) continue;
+        int there = 0;
+        while (there < of_.shape.size() &&
+               (of_.shape[there] == 1 || strides[there] != part.strides[d]))
+          ++there;
+        int& known = dim_of_[to_index(d)];
+        if (there == of_.shape.size() || (known < 0 ? used[to_index(there)] : known != there))
+          fail_box(part);
+        known = there;
+        used[to_index(there)] = true;
+      }
+    }
+    for (int d = dims - 1, there = of_.shape.size() - 1; d >= 0; --d) {
+      if (dim_of_[to_index(d)] >= 0) continue;
+      while (used[to_index(there)]) --there;
+      dim_of_[to_index(d)] = there;
+      used[to_index(there)] = true;
+    }
+  }
+
   // Where the part lies in the buffer, as a box of it.
   Box place_of(const StoredPart& part) const {
-    bool fits = of_.shape.size() == part.box.dims();
-    DimVector strides = row_major(of_.shape), lo = index_at(part.offset, of_.shape);
-    for (int d = 0; fits && d < part.box.dims(); ++d)
-      fits = (part.box.extent(d) == 1 || part.strides[d] == strides[d]) &&
-             lo[d] + part.box.extent(d) <= of_.shape[d];
-    if (!fits)
-      throw InputError(
-          fmt::format("scales_of: expected parts that are boxes of the buffer, found {}",
-                      element_text(tensors_[part.tensor], part.box)));
-    return box_at(lo, part.box.extents());
+    DimVector lo = index_at(part.offset, of_.shape), extents(of_.shape.size(), 1);
+    for (int d = 0; d < part.box.dims(); ++d) {
+      const int there = dim_of_[to_index(d)];
+      extents[there] = part.box.extent(d);
+      if (lo[there] + extents[there] > of_.shape[there]) fail_box(part);
+    }
+    return box_at(lo, extents);
   }
 
   // By dim, intervals of the buffer in their order become intervals of the scales.
@@ -104,7 +138,7 @@ class Scaling {
       auto& of_dim = begins[to_index(d)];
       for (std::size_t i = 0; i < places.size(); ++i) {
         std::int64_t& extent = of_dim[{places[i].lo[d], places[i].hi[d]}];
-        extent = std::max(extent, out.parts[i].box.extent(d));
+        extent = std::max(extent, extent_along(out.parts[i], d));
       }
       std::int64_t end = 0, last = 0;
       for (auto& [interval, extent] : of_dim) {
@@ -118,16 +152,24 @@ class Scaling {
     DimVector strides = row_major(out.shape);
     for (std::size_t i = 0; i < places.size(); ++i) {
       StoredPart& part = out.parts[i];
-      part.strides = strides;
+      for (int there : dim_of_) part.strides.push_back(strides[there]);
       for (int d = 0; d < dims; ++d)
         part.offset += strides[d] * begins[to_index(d)].at({places[i].lo[d], places[i].hi[d]});
     }
+  }
+
+  // Of a dim of the buffer.
+  std::int64_t extent_along(const StoredPart& part, int there) const {
+    for (int d = 0; d < part.box.dims(); ++d)
+      if (dim_of_[to_index(d)] == there) return part.box.extent(d);
+    return 1;
   }
 
   const ModelTensors& tensors_;
   const StoredBuffer& of_;
   const ScalesBuffer& wanted_;
   const std::map<ModelTensorId, ModelTensorId>& scales_;
+  std::vector<int> dim_of_;  // by dim of the tensors, of the buffer
 };
 
 }  // namespace

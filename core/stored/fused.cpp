@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -42,12 +43,18 @@ class Fusing {
         throw InputError("expected placements without Partial, found one");
     }
     if (buffer_.indices) check_indices();
+    if (buffer_.stack != 0) check_stack();
     if (buffer_.pad.size() != 0 && buffer_.pad.size() != shape_of(first_tensor()).size())
       throw InputError(fmt::format("pad: expected one for each of {} dims, found {}",
                                    shape_of(first_tensor()).size(), buffer_.pad.size()));
     if (buffer_.pad_alike)
-      for (std::int32_t position = 0; position < buffer_.mesh->size(); ++position)
-        most_ = std::max(most_, extents_of(pieces_of(position))[buffer_.dim]);
+      for (std::int32_t position = 0; position < buffer_.mesh->size(); ++position) {
+        std::vector<Piece> pieces = pieces_of(position);
+        most_pieces_ = std::max(most_pieces_, pieces.size());
+        if (buffer_.stack == 0) most_ = std::max(most_, extents_of(pieces)[buffer_.dim]);
+        pieces.resize(std::min(pieces.size(), to_index(buffer_.stack)));
+        if (!pieces.empty()) entry_ = extents_of(pieces);
+      }
     for (std::int32_t position = 0; position < buffer_.mesh->size(); ++position) add_rank(position);
   }
 
@@ -157,6 +164,19 @@ class Fusing {
     }
   }
 
+  void check_stack() const {
+    const std::int64_t count = std::ssize(buffer_.blocks),
+                       mapped = buffer_.indices ? buffer_.indices->blocks : 0;
+    if (count % buffer_.stack != 0 || mapped % buffer_.stack != 0)
+      throw InputError(fmt::format("stack: expected a number that divides {}, found {}",
+                                   mapped != 0 ? fmt::format("the {} blocks of an index", mapped)
+                                               : fmt::format("{} blocks", count),
+                                   buffer_.stack));
+    if (shape_of(first_tensor()).size() == kMaxDims)
+      throw InputError(fmt::format("stack: expected tensors of fewer than {} dims, found {}",
+                                   kMaxDims, first_tensor().name));
+  }
+
   // What a rank has of a block: what the placements leave it; if rows are mapped, of these runs.
   struct Piece {
     std::size_t block;
@@ -233,14 +253,40 @@ class Fusing {
                      {}};
     out.converts = buffer_.dtype.has_value();
     out.mesh = buffer_.mesh;
-    std::vector<Piece> pieces = pieces_of(position);
-    Shape shape = extents_of(pieces);
-    shape[buffer_.dim] = std::max(shape[buffer_.dim], most_);
-    if (element_count(shape) == 0) return;
-    DimVector strides = in_memory(shape, out.shape);
+    const std::vector<Piece> pieces = pieces_of(position);
+    const std::size_t each = buffer_.stack == 0 ? pieces.size() : to_index(buffer_.stack);
+    std::int64_t entries = 0;
+    Shape first = entry_;
+    for (std::size_t i = 0; i < pieces.size(); i += each, ++entries) {
+      std::vector<Piece> entry(pieces.begin() + static_cast<std::ptrdiff_t>(i),
+                               pieces.begin() + static_cast<std::ptrdiff_t>(i + each));
+      Shape shape = extents_of(entry);
+      shape[buffer_.dim] = std::max(shape[buffer_.dim], most_);
+      if (first.size() == 0) first = shape;
+      if (shape != first)
+        throw InputError(fmt::format("stack: expected entries of one shape, found [{}] and [{}]",
+                                     text(first), text(shape)));
+      const std::int64_t size = element_count(shape);
+      if (!checked_product(entries + 1, size))
+        throw InputError("stack: expected fewer elements, found more than 2^62");
+      if (size != 0) add_entry(position, entry, shape, entries * size, out);
+    }
+    if (buffer_.stack != 0 && buffer_.pad_alike)
+      entries = static_cast<std::int64_t>(most_pieces_ / each);
+    if (entries == 0 || element_count(first) == 0) return;
+    Shape stored = in_memory(first).second;
+    if (buffer_.stack != 0) out.shape.push_back(entries);
+    for (std::int64_t extent : stored) out.shape.push_back(extent);
+    to_.add(std::move(out));
+  }
+
+  void add_entry(std::int32_t position, const std::vector<Piece>& pieces, const Shape& shape,
+                 std::int64_t offset, StoredBuffer& out) const {
+    const DimVector strides = in_memory(shape).first;
     std::int64_t begin = 0;
     for (const Piece& piece : pieces) {
       std::map<ModelTensorId, std::size_t> last;
+      const std::size_t first = out.parts.size();
       layouts_[piece.block].for_each_part(position, [&](const Box& box, DimVector local) {
         local[buffer_.dim] += begin;
         if (!maps_rows())
@@ -254,14 +300,15 @@ class Fusing {
           local[dim] += run.hi - run.lo;
         }
       });
+      for (std::size_t i = first; i < out.parts.size(); ++i) out.parts[i].offset += offset;
       begin += piece.extents[buffer_.dim];
     }
-    to_.add(std::move(out));
   }
 
-  // Strides by dim of the tensors; `stored` gets the extents in memory order.
-  DimVector in_memory(const Shape& shape, Shape& stored) const {
+  // Strides by dim of the tensors, and the extents in memory order.
+  std::pair<DimVector, Shape> in_memory(const Shape& shape) const {
     DimVector strides(shape.size());
+    Shape stored;
     std::int64_t stride = 1;
     for (int i = shape.size() - 1; i >= 0; --i) {
       int d = buffer_.order.empty() ? i : buffer_.order[to_index(i)];
@@ -270,7 +317,7 @@ class Fusing {
     }
     for (int i = 0; i < shape.size(); ++i)
       stored.push_back(shape[buffer_.order.empty() ? i : buffer_.order[to_index(i)]]);
-    return strides;
+    return {strides, stored};
   }
 
   // A box of the block, as parts of its tensors. Single rows at equal distances are one part.
@@ -319,7 +366,10 @@ class Fusing {
   const FusedBuffer& buffer_;
   std::vector<Rows> rows_;       // by block
   std::vector<Layout> layouts_;  // of the fused rows
-  std::int64_t most_ = 0;        // of a rank along the dim, if all are padded alike
+  // If all ranks are padded alike, the most of one: along the dim, or of pieces of a stack.
+  std::int64_t most_ = 0;
+  std::size_t most_pieces_ = 0;
+  Shape entry_;  // then, of the stack
 };
 
 }  // namespace

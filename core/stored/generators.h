@@ -53,6 +53,9 @@ struct FusedBuffer {
   int dim = 0;
   // The dims of the tensors in memory order, outermost first; empty: 0, 1, ...
   std::vector<int> order;
+  // If not 0, so many blocks at a time are an entry of their own, filled as a buffer of these alone
+  // would be; the entries lie one after another: experts whose matrices are transposed one by one.
+  std::int64_t stack = 0;
   // Its axes and its dim are not cut by the placements as well.
   std::optional<MappedIndices> indices;
   // What a rank has of each block is padded to multiples of these, by dim; empty: it is not.
@@ -62,7 +65,7 @@ struct FusedBuffer {
 };
 // Adds the buffer to every rank of the mesh that has some of it. Throws InputError for tensors
 // whose other dims differ, lengths that the sections do not divide, Partial placements, blocks to
-// repeat that do not divide the ranks, and indices that do not fit.
+// repeat that do not divide the ranks, entries of a stack that differ, and indices that do not fit.
 void add_fused(Stored& to, const FusedBuffer& buffer);
 
 // Tensors flattened one after another, each begun at a multiple of `align` elements; the whole
@@ -102,8 +105,9 @@ struct ScalesBuffer {
   bool shared = false;
 };
 // A rank that has a buffer of the name is passed over: ranks of a later stage can have the same
-// names. Throws InputError if no other rank has buffer `of`, its parts are not boxes of it, side by
-// side, or have not one tensor of scales each, and if a part ends within a block.
+// names. The order of dims and the entries of a stack are those of buffer `of`. Throws InputError
+// if no other rank has that, its parts are not boxes of it, side by side, or have not one tensor of
+// scales each, and if a part ends within a block.
 void add_scales(Stored& to, const ScalesBuffer& buffer);
 // Throws InputError if a rank has elements of a tensor without their scales, though some rank of
 // the side has scales of that tensor.

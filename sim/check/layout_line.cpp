@@ -169,6 +169,7 @@ class BufferLine {
                          buffer.mesh->axes(), dims, "placements");
     buffer.dim = static_cast<int>(fields_.integer("dim", 0, kMaxDims - 1, 0));
     if (const TraceJson* order = fields_.find("order")) read_order(*order, dims, buffer);
+    buffer.stack = fields_.integer("stack", 1, kMaxBytes, 0);
     if (const TraceJson* map = fields_.find("map"))
       buffer.indices = read_index_map(fields_, *map, *buffer.mesh);
     if (const TraceJson* pad = fields_.find("pad")) read_pad(*pad, buffer);

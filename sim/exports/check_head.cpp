@@ -55,16 +55,22 @@ std::string export_name(const Plan& plan, TensorId tensor) {
   return name.empty() ? fmt::format("tensor {}", to_index(tensor)) : name;
 }
 
-std::string check_head(const Plan& plan) {
-  std::string out;
-  add_line(out, {{"reshard_check", 1}});
+void require_own_names(const Plan& plan) {
   std::set<std::string> names;
-  for_each_tensor(plan.tensors, [&](TensorId tensor, const Request& request) {
+  for_each_tensor(plan.tensors, [&](TensorId tensor, const Request&) {
     std::string name = export_name(plan, tensor);
     if (!names.insert(name).second)
       throw InputError(fmt::format("--emit: expected tensors of different names, found {} twice",
                                    Json(name).dump()));
-    add_line(out, {{"tensor", name},
+  });
+}
+
+std::string check_head(const Plan& plan) {
+  std::string out;
+  require_own_names(plan);
+  add_line(out, {{"reshard_check", 1}});
+  for_each_tensor(plan.tensors, [&](TensorId tensor, const Request& request) {
+    add_line(out, {{"tensor", export_name(plan, tensor)},
                    {"shape", values_json(request.shape())},
                    {"dtype", text(request.dtype())}});
   });

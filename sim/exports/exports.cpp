@@ -27,6 +27,7 @@ constexpr ExportRow kRows[] = {
     {"copies", "boxes of tensors from rank to rank, as reshard check reads them", export_copies},
     {"descriptors", "byte ranges of buffers from rank to rank, as reshard check reads them",
      export_descriptors},
+    {"mooncake", "a transfer plan of Mooncake with its placements", export_mooncake},
 };
 
 }  // namespace

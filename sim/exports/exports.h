@@ -34,6 +34,8 @@ std::span<const ExportRow> exports();
 std::string check_head(const Plan& plan);
 // The name of a tensor in exports: its own, or "tensor 3".
 std::string export_name(const Plan& plan, TensorId tensor);
+// Throws InputError if two tensors have one.
+void require_own_names(const Plan& plan);
 
 // "0:4,2:8", as the lines of copies have boxes.
 std::string slices_text(const Box& box);
@@ -42,5 +44,6 @@ std::string slices_text(const Box& box);
 Exported export_copies(const ExportInput& input);
 Exported export_descriptors(const ExportInput& input);
 Exported export_csv(const ExportInput& input);
+Exported export_mooncake(const ExportInput& input);
 
 }  // namespace reshard::sim

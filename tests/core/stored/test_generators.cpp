@@ -2,6 +2,8 @@
 // Index maps by their definition, and fused buffers compared with filling them element by element.
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -58,8 +60,23 @@ class SlowFused {
 
   // Row-major in the dims' memory order; empty if the rank has no buffer.
   Numbers of(std::int64_t row, std::int64_t column) const {
+    std::vector<std::size_t> blocks = blocks_of(row);
+    if (of_.stack == 0) return entry_of(blocks, row, column);
+    Numbers out;
+    for (std::size_t i = 0; i < blocks.size(); i += to_index(of_.stack)) {
+      std::vector<std::size_t> own(blocks.begin() + static_cast<std::ptrdiff_t>(i),
+                                   blocks.begin() + static_cast<std::ptrdiff_t>(i) + of_.stack);
+      Numbers entry = entry_of(own, row, column);
+      out.insert(out.end(), entry.begin(), entry.end());
+    }
+    return out;
+  }
+
+ private:
+  Numbers entry_of(const std::vector<std::size_t>& blocks, std::int64_t row,
+                   std::int64_t column) const {
     std::vector<Numbers> lines;
-    for (std::size_t block : blocks_of(row)) {
+    for (std::size_t block : blocks) {
       std::vector<Numbers> own = lines_of(block, row, column);
       if (of_.pad.size() > 0)
         while (std::ssize(own) % of_.pad[0] != 0) own.push_back({});
@@ -72,7 +89,6 @@ class SlowFused {
     return in_order(lines, width);
   }
 
- private:
   std::int64_t ranks() const { return of_.mesh->axis_size(0); }
 
   std::vector<std::size_t> blocks_of(std::int64_t row) const {
@@ -216,6 +232,10 @@ FusedBuffer draw_fused(Prng& prng, ModelTensors& tensors) {
   if (prng.one_in(3)) out.order = {1, 0};
   if (prng.one_in(3)) out.pad = {prng.between(1, 4), prng.between(1, 4)};
   if (!prng.one_in(3)) draw_indices(prng, length, out);
+  const std::int64_t mapped = out.indices ? out.indices->blocks : 0;
+  const std::int64_t stack = prng.between(1, 2);
+  if (prng.one_in(3) && std::ssize(out.blocks) % stack == 0 && mapped % stack == 0)
+    out.stack = stack;
   return out;
 }
 
@@ -248,7 +268,7 @@ TEST_CASE("Index maps give every index to the rank that their rule names") {
 
 TEST_CASE("Fused buffers with mapped indices and padding, element by element") {
   Prng prng(11);
-  int mapped = 0, repeated = 0;
+  int mapped = 0, repeated = 0, stacked = 0;
   for (int i = 0; i < 20'000 / kOneOf; ++i) {
     ModelTensors tensors;
     FusedBuffer buffer = draw_fused(prng, tensors);
@@ -266,7 +286,54 @@ TEST_CASE("Fused buffers with mapped indices and padding, element by element") {
       repeated += once.size() < expected.size() && !once.contains(-1) ? 1 : 0;
     }
     mapped += buffer.indices ? 1 : 0;
+    stacked += buffer.stack != 0 && !buffer.order.empty() && buffer.blocks.size() > 1 ? 1 : 0;
   }
   CHECK(mapped > 10'000 / kOneOf);
   CHECK(repeated > 500 / kOneOf);
+  CHECK(stacked > 500 / kOneOf);
+}
+
+// Blocks of 2 x 3; where scales lie, the same generator says of the tensors of scales.
+TEST_CASE("Scales of buffers in any order of dims and of stacks, element by element") {
+  Prng prng(12);
+  int moved = 0;
+  for (int i = 0; i < 5'000 / kOneOf; ++i) {
+    ModelTensors tensors;
+    FusedBuffer buffer, scales;
+    const std::int32_t rows = static_cast<std::int32_t>(prng.between(1, 3));
+    const std::int64_t columns = prng.between(1, 3), blocks = prng.between(1, 4);
+    const bool cuts_rows = prng.one_in(2);
+    buffer.name = "b";
+    buffer.mesh = std::make_shared<const Mesh>(Mesh::row_major({rows}));
+    buffer.placements.placements = {cuts_rows ? Placement::shard(0) : Placement::shard(1)};
+    if (prng.one_in(2)) buffer.order = {1, 0};
+    if (prng.one_in(2)) buffer.stack = blocks % 2 == 0 ? prng.between(1, 2) : 1;
+    scales = buffer;
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      auto name = fmt::format("t{}", b);
+      std::int64_t length = 2 * (cuts_rows ? rows : prng.between(1, 2));
+      if (buffer.stack != 0 && !cuts_rows) length = 2;
+      std::int64_t width = 3 * columns * (cuts_rows ? 1 : rows);
+      auto id = tensors.add(name, {length, width}, DType::BF16);
+      auto scale = tensors.add_scales(name + ".scale", {id, {2, 3}}, DType::F32);
+      buffer.blocks.push_back({{{id, 1}}});
+      scales.blocks.push_back({{{scale, 1}}});
+    }
+    scales.name = "s";
+    Stored side(tensors), expected(tensors);
+    add_fused(side, buffer);
+    add_scales(side, {"s", "b"});
+    add_fused(expected, scales);
+    ElementNumbers found = element_numbers(side), wanted = element_numbers(expected);
+    INFO("case " << i);
+    for (std::int32_t rank = 0; rank < rows; ++rank) {
+      auto id = side.find(Rank{rank}, "s"), other = expected.find(Rank{rank}, "s");
+      REQUIRE(id.has_value());
+      REQUIRE(other.has_value());
+      REQUIRE(found[to_index(*id)] == wanted[to_index(*other)]);
+      REQUIRE(side.buffers()[*id].shape == expected.buffers()[*other].shape);
+    }
+    moved += !buffer.order.empty() && buffer.stack != 0 ? 1 : 0;
+  }
+  CHECK(moved > 500 / kOneOf);
 }

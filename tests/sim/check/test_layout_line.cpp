@@ -119,6 +119,27 @@ TEST_CASE("Experts are dealt by rules, sizes and maps from slots, as rows or as 
                  "{'side': 'to', 'tensor': 'c', 'mesh': '3', 'placements': 'S(0)', 'pad': "
                  "'alike', 'dtype': 'f32', 'convert': true}"));
   CHECK(numbers_of(*of.destination, 2, "c") == Numbers{-1, -1});
+  // Megatron's grouped experts: each [in, out], one after another. a is elements 0 and 1, b 2 and
+  // 3, c 4 to 7.
+  const std::string stack =
+      "{'side': 'to', 'buffer': 'e', 'mesh': '2', 'fused': ['a', 'b', 'b', 'a'], 'order': [1, 0], ";
+  of = read(with(lines, stack + "'stack': 2, 'map': {'blocks': 2, 'rule': 'even'}}"));
+  CHECK(numbers_of(*of.destination, 0, "e") == Numbers{0, 1, 2, 3});
+  CHECK(numbers_of(*of.destination, 1, "e") == Numbers{2, 3, 0, 1});
+  CHECK(of.destination->buffers()[*of.destination->find(Rank{0}, "e")].shape == Shape{1, 1, 4});
+  of = read(with(lines, stack + "'stack': 1, 'pad': [3, 2]}"));
+  CHECK(numbers_of(*of.destination, 0, "e") == Numbers{0, 1, -1, -1, -1, -1, 2, 3, -1, -1, -1, -1,
+                                                       2, 3, -1, -1, -1, -1, 0, 1, -1, -1, -1, -1});
+  check_refused(with(lines, stack + "'stack': 3}"), "divides 4 blocks, found 3");
+  check_refused(with(lines, stack + "'stack': 2, 'map': {'blocks': 1, 'rule': 'even'}}"),
+                "divides the 1 blocks of an index, found 2");
+  of = read(with(lines, stack + "'stack': 1, 'map': {'blocks': 1, 'sizes': [1, 3]}, 'pad': "
+                                "'alike'}"));
+  CHECK(numbers_of(*of.destination, 0, "e") == Numbers{0, 1, -1, -1, -1, -1});
+  CHECK(numbers_of(*of.destination, 1, "e") == Numbers{2, 3, 2, 3, 0, 1});
+  check_refused(
+      with(lines, "{'side': 'to', 'buffer': 'e', 'mesh': '1', 'fused': ['a', 'c'], 'stack': 1}"),
+      "entries of one shape, found [2,1] and [4,1]");
   auto refused = [&](const std::string& map, const std::string& what) {
     check_refused(
         with(lines, "{'side': 'to', 'tensor': 'c', 'mesh': 'ep=2,tp=2', 'map': {" + map + "}}"),
@@ -159,6 +180,12 @@ TEST_CASE("Scales go with their blocks, and a cut through a block is refused") {
   // gs is elements 60 to 65, us 66 to 71.
   CheckedCopies of = read(cut(3, ""));
   CHECK(numbers_of(*of.destination, 1, "s") == Numbers{62, 63, 68, 69});
+  of = read(with(with(lines,
+                      "{'side': 'to', 'buffer': 'gu', 'mesh': '1', 'fused': ['g', 'u'], 'order': "
+                      "[1, 0], 'stack': 1}"),
+                 "{'side': 'to', 'buffer': 's', 'scales_of': 'gu'}"));
+  CHECK(numbers_of(*of.destination, 0, "s") ==
+        Numbers{60, 62, 64, 61, 63, 65, 66, 68, 70, 67, 69, 71});
   of = read(cut(2, ", 'shared': true"));
   CHECK(numbers_of(*of.destination, 0, "s") == Numbers{60, 61, 62, 63, 66, 67, 68, 69});
   CHECK(numbers_of(*of.destination, 1, "s") == Numbers{62, 63, 64, 65, 68, 69, 70, 71});

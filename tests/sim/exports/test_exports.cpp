@@ -9,6 +9,7 @@
 #include "sim/check/check_file.h"
 #include "sim/exports/direct_moves.h"
 #include "sim/exports/exports.h"
+#include "sim/exports/sha256.h"
 #include "tests/support/cases.h"
 #include "tests/support/drawn_models.h"
 #include "tests/support/oracle.h"
@@ -115,4 +116,31 @@ TEST_CASE("Plans with relays are no copies, and tensors need names of their own"
   Request named = parse_request({"2", "", "", "", "8,4", "f32", "S(0)", "R"}).named("w");
   CHECK_THROWS_WITH(exported(plan_by("p2p", {named, named}), "copies"), Contains("\"w\" twice"));
   CHECK_THAT(exported(plan_by("rule", {request}), "csv"), Contains("all_gather"));
+}
+
+// The examples of FIPS 180-4, and one whose padding needs a block of its own.
+TEST_CASE("SHA-256") {
+  CHECK(sim::sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK(sim::sha256_hex("abc") ==
+        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK(sim::sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
+        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+TEST_CASE("Mooncake's plans of drawn models are refused in one sentence, or have all operations") {
+  Prng prng(7);
+  int written = 0;
+  for (int i = 0; i < 2000 / kOneOf; ++i) {
+    DrawnModel model = draw_model(prng);
+    StoredRequests stored(*model.source, *model.destination);
+    Plan plan = plan_by("p2p", stored.requests());
+    try {
+      std::string text = sim::export_mooncake({plan, &stored}).text;
+      CHECK_THAT(text, Catch::EndsWith("]}\n"));
+      ++written;
+    } catch (const InputError& error) {
+      CHECK_THAT(error.what(), Catch::StartsWith("--emit mooncake: expected "));
+    }
+  }
+  CHECK(written > 0);
 }

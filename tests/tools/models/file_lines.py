@@ -58,22 +58,13 @@ class Lines:
         if self.f32 and "e_score" not in first and SCALE not in first:
             line |= {"dtype": "f32", "convert": True}
         self.lines.append(line)
-        if scaled and self.model.fp8 and "order" in line:
-            self.transposed_scales(name, line)
-        elif scaled and self.model.fp8:
+        if scaled and self.model.fp8:
             self.scales[name] = {"side": self.side, "buffer": name + SCALE, "scales_of": name}
 
     def rows_alone_uneven(self, tensor):
         """FSDP2 pads rows; "alike" pads columns too, which tp may have cut unevenly."""
         of = self.model.tensors.get(tensor)
         return not of or len(of["shape"]) == 1 or of["shape"][-1] % self.job.training.tp == 0
-
-    def transposed_scales(self, name, line):
-        """`scales_of` takes no transposed buffer; the scales are cut as the weights are."""
-        fused = line.get("fused") or [line["tensor"]]
-        more = {key: line[key] for key in ("dim", "order", "map") if key in line}
-        scales = [each + SCALE for each in fused]
-        self.put(name + SCALE, (line["mesh"], line["ranks"]), scales, line["placements"], **more)
 
 
 def ranks_text(ranks):

@@ -2,7 +2,7 @@
 """Lines for vLLM and SGLang."""
 
 from models.file_lines import ranks_text
-from models.file_training import experts_of, halves, transposed_parts
+from models.file_training import experts_of, halves
 
 
 def write(lines, place):
@@ -107,9 +107,6 @@ class ServingLines:
             where["rule"] = {"linear": "remainder first"}.get(place.expert_rule, "round robin")
         for name, fused, cut in experts_of(model, p, place.gate_up == "swapped"):
             to_name, by_rows = to + ("w13_weight" if cut == "rows" else "w2_weight"), cut == "rows"
-            if not model.stacked and place.transposed:
-                self.parts(to_name, fused, by_rows)
-                continue
             pad = [place.expert_pad, 1] if by_rows else [1, place.expert_pad]
             more = {"pad": ([1] if model.stacked else []) + pad} if place.expert_pad > 1 else {}
             if model.stacked:
@@ -117,18 +114,9 @@ class ServingLines:
                          "order": [0, 2, 1] if place.transposed else None}
                 placements = "RRS(1)" if by_rows else "RRS(2)"
             else:
-                more["map"] = {**where, "blocks": 2 if by_rows else 1}
+                count = 2 if by_rows else 1
+                more["map"] = {**where, "blocks": count}
+                if place.transposed:
+                    more |= {"order": [1, 0], "stack": count}
                 placements = "RRS(0)" if by_rows else "RRS(1)"
             self.put(to_name, self.experts, fused, placements, scaled=True, **more)
-
-    def parts(self, name, fused, by_rows):
-        """Experts one by one, each transposed, slot by slot."""
-        place, count = self.place, len(fused) // self.model.experts
-        ep, n = self.grid
-        slots = place.slots if place.expert_rule == "eplb" else list(range(self.model.experts))
-        own_count = len(slots) // ep
-        for i, rank in enumerate(self.ranks):
-            r = i // n % ep
-            own = [fused[e * count : (e + 1) * count]
-                   for e in slots[r * own_count : (r + 1) * own_count]]
-            transposed_parts(self.lines, name, rank, own, by_rows, n, i % n, place.expert_pad)

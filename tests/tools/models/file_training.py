@@ -144,12 +144,9 @@ class MegatronLines:
                 placements = "RS(0)S(1)" if cut == "rows" else "RS(0)S(2)"
                 self.put(to + name, self.expert, fused, placements, scaled=True, **more)
                 continue
-            local = model.experts // place.ep
-            for n, rank in enumerate(self.ranks):
-                ep, etp = n // place.etp % place.ep, n % place.etp
-                own = [fused[(ep * local + i) * len(fused) // model.experts:][
-                    : len(fused) // model.experts] for i in range(local)]
-                transposed_parts(self.lines, to + name, rank, own, cut == "rows", place.etp, etp)
+            self.put(to + name, self.expert, fused, "RRS(0)" if cut == "rows" else "RRS(1)",
+                     scaled=True, order=[1, 0], stack=len(fused) // model.experts,
+                     map={"axis": "ep", "blocks": len(fused) // model.experts, "rule": "even"})
 
 
 def halves(p, swapped=False):
@@ -165,32 +162,6 @@ def experts_of(model, p, swapped=False):
     experts = range(model.experts)
     return [("gate_up", [x for e in experts for x in halves(f"{p}{e}.", swapped)], "rows"),
             ("down", [f"{p}{e}.down_proj.weight" for e in experts], "columns")]
-
-
-def transposed_parts(lines, name, rank, own, by_rows, n, r, pad=1):
-    """Matrices one by one, each transposed: no block of fused ones lies like this, nor do scales
-    of such parts."""
-    hidden, ffn, unit = lines.model.hidden, lines.model.expert_ffn // n, lines.model.fp8
-    one_by_one(lines, name, rank, own, by_rows, (hidden, ffn, r, pad), "bf16")
-    if unit:
-        scales = [[tensor + SCALE for tensor in each] for each in own]
-        one_by_one(lines, name + SCALE, rank, scales, by_rows,
-                   (hidden // unit, ffn // unit, r, 1), "f32")
-
-
-def one_by_one(lines, name, rank, own, by_rows, sizes, dtype):
-    hidden, ffn, r, pad = sizes
-    room = ffn + -ffn % pad
-    parts, halves_of = [], len(own[0]) if own else 1
-    inner = room * halves_of if by_rows else hidden
-    outer = hidden if by_rows else room
-    for i, tensors in enumerate(own):
-        for h, tensor in enumerate(tensors):
-            rows = f"{r * ffn}:{(r + 1) * ffn}"
-            box = f"{rows},:" if by_rows else f":,{rows}"
-            parts.append({"tensor": tensor, "box": box, "strides": [1, inner],
-                          "offset": i * outer * inner + h * room})
-    lines.put_parts(name, rank, [len(own), outer, inner], parts, dtype)
 
 
 def tp_first(rows, tp):
@@ -271,28 +242,11 @@ class FsdpLines:
                 self.put(to, self.where, fused,
                          map={"axis": axes, "blocks": blocks, "sizes": sizes})
             else:
-                self.gpt_oss_parts(to, fused, cut, ep)
-
-    def gpt_oss_parts(self, to, fused, cut, ep):
-        """Each expert's matrix transposed, and gate and up in turns along its columns."""
-        model, place = self.model, self.place
-        hidden, ffn, count = model.hidden, model.expert_ffn, len(fused) // model.experts
-        shape = [hidden, 2 * ffn] if cut == "rows" else [ffn, hidden]
-        for i in range(place.ranks):
-            rank, tp, shard = place.first_rank + i, i % place.tp, i // place.tp % place.shard
-            outer = shares(model.experts, ep)
-            first = sum(outer[: tp % ep])
-            inner = shares(outer[tp % ep], place.shard)
-            first, own = first + sum(inner[:shard]), inner[shard]
-            if own == 0:
-                continue
-            parts = []
-            for e in range(own):
-                for h, tensor in enumerate(fused[(first + e) * count : (first + e + 1) * count]):
-                    strides = [count, shape[1]] if cut == "rows" else [1, shape[1]]
-                    parts.append({"tensor": tensor, "strides": strides,
-                                  "offset": e * shape[0] * shape[1] + h})
-            self.lines.put_parts(to, rank, [own, *shape], parts)
+                # Each expert's matrix transposed, and gate and up in turns along its columns.
+                if cut == "rows":
+                    fused = [f"{x}:1 {y}:1 x1" for x, y in zip(fused[::2], fused[1::2])]
+                self.put(to, self.where, fused, order=[1, 0], stack=1,
+                         map={"axis": axes, "blocks": 1, "sizes": sizes})
 
 
 class FlatLines:

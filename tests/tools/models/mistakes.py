@@ -69,6 +69,16 @@ def local_experts(case):
     return believing("serving", expert_rule="eplb", slots=list(range(each)) * ep)(case)
 
 
+def older_map(case):
+    """As the balancer left the slots some time ago."""
+    slots = list(case.serve.slots)
+    for _ in range(10):
+        case.rng.shuffle(slots)
+        if slots != case.serve.slots:
+            return believing("serving", slots=slots)(case)
+    return None
+
+
 def spare_slots_forgotten(case):
     """Redundant slots are not written."""
     done, out = set(), []
@@ -243,7 +253,7 @@ MISTAKES = [
     ("[up | gate] not heeded", lambda c: c.serve.gate_up == "swapped",
      believing("serving", gate_up="halves"), "for each other"),
     ("halves read as interleaved", mega, believing("training", gate_up="interleaved"),
-     "interleaved"),
+     "alternated"),
     ("KV heads cut, not repeated",
      lambda c: not c.model.mla and c.model.kv_heads < c.serve.attention(c.serve.first_rank)[1],
      believing("serving", kv_cut=True), "cut into"),
@@ -256,40 +266,48 @@ MISTAKES = [
      lambda c: mega(c) and c.train.tp > 1 and c.train.dp > 1 and c.train.cp == 1,
      believing("training", dp_fastest=True), "axes"),
     ("experts of the source by round robin", lambda c: mega(c) and c.train.ep > 1 and moe(c),
-     believing("training", round_robin=True), "round robin"),
+     believing("training", round_robin=True), "given to"),
     ("experts of the destination by round robin",
      lambda c: c.serve.expert_rule == "linear" and moe(c) and c.serve.expert(0)[1] > 1,
-     believing("serving", expert_rule="round robin"), "round robin"),
+     believing("serving", expert_rule="round robin"), "given to"),
     ("experts linear where they are by round robin",
      lambda c: c.serve.expert_rule == "round robin" and moe(c) and c.serve.expert(0)[1] > 1,
-     believing("serving", expert_rule="linear"), "round robin"),
+     believing("serving", expert_rule="linear"), "given to"),
     ("redundant slots as at start",
      lambda c: c.serve.expert_rule == "eplb" and moe(c),
      lambda c: believing("serving", slots=[p % c.model.experts
-                                           for p in range(len(c.serve.slots))])(c), None),
-    ("local experts taken for global", moe, local_experts, None),
+                                           for p in range(len(c.serve.slots))])(c),
+     "another map|given to|local"),
+    ("experts by an older map", lambda c: c.serve.expert_rule == "eplb" and moe(c), older_map,
+     "another map"),
+    ("local experts taken for global", moe, local_experts, "local|another map|given to"),
     ("redundant slots forgotten", lambda c: c.serve.expert_rule == "eplb" and moe(c),
      spare_slots_forgotten, None),
     ("vocabulary padded otherwise", lambda c: mega(c) and c.train.tp > 1,
      believing("training", vocab_divisible=1), "shifted"),
     ("column shard read as row shard", lambda c: mega(c) and c.train.tp > 1,
-     believing("training", row_parallel_by_rows=True), None),
+     believing("training", row_parallel_by_rows=True), "were cut, not"),
     ("transposed not heeded", lambda c: mega(c) and c.train.grouped and moe(c),
      believing("training", not_transposed=True), "transposed"),
     ("transposed not heeded at the destination", lambda c: c.serve.transposed and moe(c),
      believing("serving", transposed=False), "transposed"),
     ("mesh order under FSDP2 and TP",
      lambda c: c.train.kind == "fsdp" and c.train.tp > 1 and c.train.shard > 1,
-     believing("training", mesh_order=True), None),
+     believing("training", mesh_order=True), "axes|given to"),
     ("flat parameters in forward order",
      lambda c: c.train.kind == "flat" and c.train.reverse and not c.train.each,
-     believing("training", reverse=False), None),
+     believing("training", reverse=False), "reverse order"),
+    ("flat parameters in reverse order",
+     lambda c: c.train.kind == "flat" and not c.train.reverse and not c.train.each,
+     believing("training", reverse=True), "reverse order"),
     ("layers by another framework's rule, destination", lambda c: c.serve.pp > 1, other_split,
-     None),
+     "divided otherwise"),
     ("layers by another framework's rule, source", lambda c: mega(c) and c.train.pp > 1,
-     other_stages, None),
+     other_stages, "divided otherwise"),
     ("layers off by one", lambda c: mega(c) and c.model.layers > 1,
-     believing("training", layer_shift=1), None),
+     believing("training", layer_shift=1), "numbers of layers"),
+    ("layers off by minus one", lambda c: mega(c) and c.model.layers > 2,
+     believing("training", layer_shift=-1), "numbers of layers"),
     ("bytes though a side converts", lambda c: c.job.converted, in_bytes, "in bytes"),
     ("a tensor's box from a rank without it", lambda c: True, sent_as_tensor, None),
     ("shifted by n rows", lambda c: True, rows_shifted, "shifted"),

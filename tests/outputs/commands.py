@@ -216,7 +216,7 @@ def commands(inputs, reshard):
             yield ["layout", name]
             yield ["layout", name, "--json"]
             yield ["plan", "--requests", name]
-            for form in ("copies", "descriptors", "csv"):
+            for form in ("copies", "descriptors", "csv", "mooncake"):
                 yield ["plan", "--requests", name, "--planner", "p2p", "--emit", form]
     yield ["layout", "--mesh", "2x3", "--shape", "12,10,7", "--placements", "_S(0,2)S(1)"]
     yield ["where", "k_proj[2,:]", "traces/checks/qkv.copies", "--json"]

@@ -8,7 +8,7 @@
 namespace reshard {
 namespace {
 
-constexpr std::int64_t kMostLookups = std::int64_t{1} << 20;
+constexpr std::int64_t kMostLookups = std::int64_t{1} << 18;
 
 // Whether each element arrives at its index in the other tensor.
 bool is_in_place(const Finding& finding) {
@@ -219,34 +219,27 @@ std::string NumbersInNames::mapped(const Family& family) const {
                      first.wanted.numbers[family.number].value);
 }
 
-void NumbersInNames::find_misplaced(std::size_t most, bool at_source) {
-  struct Misplaced {
-    NumberedName example;
-    Rank rank;
-    std::set<std::string> buffers;  // their names without numbers
-    std::set<std::size_t> findings;
-    std::set<ModelTensorId> tensors;
-    bool of_itself = false;  // some of its tensors have no other number
-  };
-  std::map<std::string, Misplaced> found;  // by the text up to the first number
+// By the text up to the first number, what is read from, or written to, ranks without it.
+std::map<std::string, NumbersInNames::Misplaced> NumbersInNames::misplaced(std::size_t most,
+                                                                           bool at_source) const {
+  std::map<std::string, Misplaced> out;
   const ModelTensors& tensors = source_.tensors();
   auto add = [&](std::size_t finding, ModelTensorId tensor, Rank rank, std::string_view buffer) {
     NumberedName name = numbered(tensors[tensor].name);
     if (name.numbers.empty()) return;
-    Misplaced& of =
-        found.try_emplace(std::string(name.prefix(0)), Misplaced{name, rank, {}, {}, {}})
-            .first->second;
+    std::string prefix(name.prefix(0));
+    Misplaced& of = out.try_emplace(prefix, Misplaced{name, rank, {}, {}, {}}).first->second;
     of.buffers.insert(numbered(buffer).pattern);
     of.findings.insert(finding);
     of.tensors.insert(tensor);
     of.of_itself = of.of_itself || name.numbers.size() == 1;
   };
   for (std::size_t i = 0; i < most; ++i) {
-    const Finding& finding = findings_[i];
-    if (finding.kind != CopyFaultKind::NotHeld) continue;
-    for (const CopyFault& fault : finding.faults) {
+    if (findings_[i].kind != CopyFaultKind::NotHeld) continue;
+    std::set<std::string_view> seen;  // buffers
+    for (const CopyFault& fault : findings_[i].faults) {
       bool reads = fault.tensor != ModelTensorId{-1};
-      if (reads != at_source) continue;
+      if (reads != at_source || !seen.insert(fault.why).second) continue;
       if (reads && fault.from != Rank{-1}) add(i, fault.tensor, fault.from, fault.why);
       auto buffer = reads ? std::nullopt : destination_.find_any(fault.why);
       if (!buffer) continue;
@@ -254,10 +247,14 @@ void NumbersInNames::find_misplaced(std::size_t most, bool at_source) {
         add(i, part.tensor, fault.to, fault.why);
     }
   }
+  return out;
+}
+
+void NumbersInNames::find_misplaced(std::size_t most, bool at_source) {
   std::set<ModelTensorId> missing;
   for (std::size_t i = 0; i < most; ++i)
     if (findings_[i].kind == CopyFaultKind::Missing) missing.insert(findings_[i].tensor);
-  for (const auto& [prefix, of] : found) {
+  for (const auto& [prefix, of] : misplaced(most, at_source)) {
     if (of.buffers.size() < 2 || !of.of_itself) continue;
     // What is written to another rank is not written where it should be.
     if (!at_source &&
@@ -269,10 +266,9 @@ void NumbersInNames::find_misplaced(std::size_t most, bool at_source) {
         of.example.label(0), at_source ? "source" : "destination", of.example.numbers[0].value,
         at_source ? "read from" : "written to", to_int(of.rank));
     for (std::size_t i = 0; i < most; ++i) {
-      bool is_it =
-          of.findings.contains(i) || (!at_source && of.tensors.contains(findings_[i].tensor) &&
-                                      findings_[i].kind == CopyFaultKind::Missing);
-      if (is_it && mistakes_[i].empty()) mistakes_[i] = mistake;
+      bool is_missing = !at_source && findings_[i].kind == CopyFaultKind::Missing &&
+                        of.tensors.contains(findings_[i].tensor);
+      if ((of.findings.contains(i) || is_missing) && mistakes_[i].empty()) mistakes_[i] = mistake;
     }
   }
 }

@@ -60,7 +60,15 @@ class NumbersInNames {
                               const Family& family);
   std::int64_t divisions(const Stored& side, const Family& family);
 
-  // What is sent to or read from ranks that have none of it.
+  struct Misplaced {
+    NumberedName example;
+    Rank rank;
+    std::set<std::string> buffers;  // their names without numbers
+    std::set<std::size_t> findings;
+    std::set<ModelTensorId> tensors;
+    bool of_itself = false;  // some of its tensors have no other number
+  };
+  std::map<std::string, Misplaced> misplaced(std::size_t most, bool at_source) const;
   void find_misplaced(std::size_t most, bool at_source);
 
   const std::vector<Finding>& findings_;

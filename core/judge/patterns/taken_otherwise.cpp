@@ -21,9 +21,15 @@ bool is_wrong(const Finding& finding) {
 TakenOtherwise::TakenOtherwise(const std::vector<Finding>& findings, std::size_t most,
                                const Stored& side, const std::vector<Rank>& ranks, bool reads)
     : side_(side), ranks_(ranks), reads_(reads) {
+  // A sample: all would take longer than the copies themselves.
+  constexpr std::size_t kMostOfFinding = 64, kMostFaults = std::size_t{1} << 14;
+  std::size_t faults = 0;
   for (std::size_t i = 0; i < std::min(most, findings.size()); ++i) {
     if (!is_wrong(findings[i])) continue;
+    std::size_t left = std::min(kMostOfFinding, kMostFaults - faults);
     for (const CopyFault& fault : findings[i].faults) {
+      if (left-- == 0) break;
+      ++faults;
       std::int64_t offset = 0;
       Buffer* buffer = buffer_of(fault, offset);
       if (buffer == nullptr) continue;

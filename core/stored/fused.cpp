@@ -23,7 +23,7 @@ struct Rows {
   std::vector<Segment> segments;  // ascending
 };
 
-// Pieces of all ranks of one block would take gigabytes.
+// Beyond, the segments of one block would take gigabytes.
 constexpr std::int64_t kMostSegments = std::int64_t{1} << 24;
 
 class Fusing {
@@ -47,7 +47,7 @@ class Fusing {
                                    shape_of(first_tensor()).size(), buffer_.pad.size()));
     if (buffer_.pad_alike)
       for (std::int32_t position = 0; position < buffer_.mesh->size(); ++position)
-        most_ = std::max(most_, extents_of(pieces_of(position))[buffer_.dim]);
+        most_ = std::max(most_, extents_of(shares_of(position))[buffer_.dim]);
     for (std::int32_t position = 0; position < buffer_.mesh->size(); ++position) add_rank(position);
   }
 
@@ -158,7 +158,7 @@ class Fusing {
   }
 
   // What a rank has of a block: what the placements leave it; if rows are mapped, of these runs.
-  struct Piece {
+  struct BlockShare {
     std::size_t block;
     std::vector<IndexRun> runs;
     Shape extents;  // with padding
@@ -177,8 +177,8 @@ class Fusing {
   }
 
   // In memory order.
-  std::vector<Piece> pieces_of(std::int32_t position) const {
-    std::vector<Piece> out;
+  std::vector<BlockShare> shares_of(std::int32_t position) const {
+    std::vector<BlockShare> out;
     if (buffer_.indices && !maps_rows()) {
       std::int64_t each = buffer_.indices->blocks;
       for (const IndexRun& run :
@@ -188,24 +188,24 @@ class Fusing {
     } else {
       for (std::size_t block = 0; block < layouts_.size(); ++block) out.push_back({block, {}, {}});
     }
-    for (Piece& piece : out) {
-      piece.extents = layouts_[piece.block].local_shape(position);
-      if (maps_rows()) cut_rows(piece, position);
+    for (BlockShare& share : out) {
+      share.extents = layouts_[share.block].local_shape(position);
+      if (maps_rows()) cut_rows(share, position);
       for (int d = 0; d < buffer_.pad.size(); ++d)
-        piece.extents[d] = ceil_div(piece.extents[d], buffer_.pad[d]) * buffer_.pad[d];
+        share.extents[d] = ceil_div(share.extents[d], buffer_.pad[d]) * buffer_.pad[d];
     }
     return out;
   }
 
-  void cut_rows(Piece& piece, std::int32_t position) const {
+  void cut_rows(BlockShare& share, std::int32_t position) const {
     const std::int64_t rows = buffer_.indices->rows;
-    std::int64_t& extent = piece.extents[buffer_.indices->dim];
+    std::int64_t& extent = share.extents[buffer_.indices->dim];
     if (extent % rows != 0)
       throw InputError(
           fmt::format("map: expected a length of {} times the rows, found {}", rows, extent));
-    piece.runs = runs_at(position, extent / rows);
+    share.runs = runs_at(position, extent / rows);
     extent = 0;
-    for (IndexRun& run : piece.runs) {
+    for (IndexRun& run : share.runs) {
       run = {run.lo * rows, run.hi * rows};
       if (run.hi - run.lo > kMaxBytes - extent)
         throw InputError("map: expected fewer indices, found more than 2^62");
@@ -214,12 +214,12 @@ class Fusing {
   }
 
   // One after another along the fused dim.
-  Shape extents_of(const std::vector<Piece>& pieces) const {
+  Shape extents_of(const std::vector<BlockShare>& shares) const {
     Shape out(shape_of(first_tensor()).size(), 0);
     std::int64_t joined = 0;
-    for (const Piece& piece : pieces) {
-      joined += piece.extents[buffer_.dim];
-      for (int d = 0; d < out.size(); ++d) out[d] = std::max(out[d], piece.extents[d]);
+    for (const BlockShare& share : shares) {
+      joined += share.extents[buffer_.dim];
+      for (int d = 0; d < out.size(); ++d) out[d] = std::max(out[d], share.extents[d]);
     }
     out[buffer_.dim] = joined;
     return out;
@@ -233,28 +233,28 @@ class Fusing {
                      {}};
     out.converts = buffer_.dtype.has_value();
     out.mesh = buffer_.mesh;
-    std::vector<Piece> pieces = pieces_of(position);
-    Shape shape = extents_of(pieces);
+    std::vector<BlockShare> shares = shares_of(position);
+    Shape shape = extents_of(shares);
     shape[buffer_.dim] = std::max(shape[buffer_.dim], most_);
     if (element_count(shape) == 0) return;
     DimVector strides = in_memory(shape, out.shape);
     std::int64_t begin = 0;
-    for (const Piece& piece : pieces) {
+    for (const BlockShare& share : shares) {
       std::map<ModelTensorId, std::size_t> last;
-      layouts_[piece.block].for_each_part(position, [&](const Box& box, DimVector local) {
+      layouts_[share.block].for_each_part(position, [&](const Box& box, DimVector local) {
         local[buffer_.dim] += begin;
         if (!maps_rows())
-          return add_parts(rows_[piece.block], box, local, strides, last, out.parts);
+          return add_parts(rows_[share.block], box, local, strides, last, out.parts);
         Box run_box = box;
         const int dim = buffer_.indices->dim;
-        for (const IndexRun& run : piece.runs) {
+        for (const IndexRun& run : share.runs) {
           run_box.lo[dim] = run.lo;
           run_box.hi[dim] = run.hi;
-          add_parts(rows_[piece.block], run_box, local, strides, last, out.parts);
+          add_parts(rows_[share.block], run_box, local, strides, last, out.parts);
           local[dim] += run.hi - run.lo;
         }
       });
-      begin += piece.extents[buffer_.dim];
+      begin += share.extents[buffer_.dim];
     }
     to_.add(std::move(out));
   }

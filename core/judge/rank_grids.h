@@ -17,17 +17,17 @@ class RankGrids {
             const Stored& destination);
 
   // "axes ep and etp of the ranks of the destination are exchanged", if that explains these faults,
-  // and all of the ranks that it would give others are among all faults; else empty.
+  // and every rank that it would give other elements has faults; else empty.
   std::string exchanged(const std::vector<CopyFault>& faults) const;
 
  private:
-  // The rank that is named, all that should have been, and the mesh of whose ranks they are.
+  // The rank that a copy names, all ranks that it could have named, and their mesh.
   struct Taken {
     Rank rank;
     std::vector<Rank> right;
     const Mesh* mesh = nullptr;
   };
-  // Of a mesh whose axes are exchanged, by position the rank that is meant there.
+  // Two axes of a mesh, taken for each other.
   struct Exchange {
     const Stored* side;
     MeshRef mesh;

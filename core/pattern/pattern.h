@@ -53,7 +53,7 @@ class Pattern {
   // in the low size_bytes(dtype) bytes. c64: real part low, imaginary part high.
   std::uint64_t source_bits(std::int64_t index, std::int64_t addend) const;
   // Bits that a destination element must have: the fold of `addends` (Request::addends_wanted),
-  // divided. Computed from the integers behind the pattern, not by adding floats.
+  // divided. Computed from the integers that make the pattern, not by adding floats.
   std::uint64_t expected_bits(std::int64_t index, std::span<const std::int64_t> addends) const;
 
   // Fills the local shard of `layout`'s rank at `position`, dense row-major, with addend `addend`.

@@ -15,7 +15,7 @@
 
 namespace reshard::backends::launch {
 
-// The base class stands for a job of one process.
+// The base class is for a job of one process.
 class Meeting : public Processes {
  public:
   // Throws BackendError if another process has ended or given up; returns at once otherwise.

@@ -58,7 +58,7 @@ struct CommunicatorPolicies {
   bool parent_for_messages = true;  // exchanges use the parent if it exists
   bool parent_on_use = false;       // a group of all ranks, once made, becomes the parent
 };
-// The policies that the name stands for; pairs get their own streams if exchanges use pairs.
+// The policies that the name means; pairs get their own streams if exchanges use pairs.
 CommunicatorPolicies policies_of(CommunicatorPolicy policy);
 
 struct LocalRank {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The part of NCCL that this backend uses, call by call, behind a thin interface: either the
+// The part of NCCL that this backend uses, call by call, as a thin interface: either the
 // library itself (nccl_library.h), or in tests a stand-in that checks how it is used.
 //
 // Names, values and meanings are NCCL's own (nccl_library.cpp asserts the values); counts are

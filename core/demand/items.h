@@ -205,8 +205,8 @@ inline bool holds(const TensorKind& kind, const NeededPart& part, Slot slot, std
   return standing && standing->base == part.source && standing->addend == addend;
 }
 
-// Calls visit(part) for the parts that the rank at a position of the destination's mesh needs. Of a
-// product only those with values, if there are zero axes. Nothing may be folded.
+// Calls visit(part) for the parts that the rank at a position of the destination's mesh needs, of
+// a product with zero axes only for those with values. Nothing may be folded.
 template <class Visit>
 void for_each_needed(const TensorKind& kind, std::int32_t position, Visit&& visit) {
   if (const BoxItems* items = kind.boxes()) {

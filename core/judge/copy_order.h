@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which copies are done before others begin, as their lines say.
+// Which copies are done before others begin, from what their lines state.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace reshard {
 
 class CopyOrder {
  public:
-  // Each line comes after all before it. Otherwise only what `add` names does.
+  // Each line begins when all lines before it are done. Otherwise only what `add` states counts.
   void set_by_lines() { by_lines_ = true; }
 
-  // A line of this id ("" for none) that begins when those of these ids are done. Throws InputError
-  // for an id that is there, and for one of no earlier line. Lines ascend.
+  // A line with this id ("": none) that begins when the lines with the ids `after` are done. Throws
+  // InputError for an id that is taken, and for one in `after` of no earlier line. Lines ascend.
   void add(std::int64_t line, std::string_view id, const std::vector<std::string>& after);
   // Whether `line` is done before `other` begins. Throws InputError if that takes too long.
   bool is_before(std::int64_t line, std::int64_t other);

@@ -11,7 +11,7 @@
 namespace reshard {
 namespace {
 
-// Contiguous runs of views that lie so between parts that they are looked at one by one: seconds.
+// The most contiguous runs that are compared one by one, which takes seconds.
 constexpr std::int64_t kMostRuns = std::int64_t{1} << 23;
 
 // The dim by which boxes are sorted so that few are open at a time: that of the most beginnings.
@@ -103,7 +103,7 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
   }
 }
 
-// What a rank has not is neither read nor written.
+// What a rank does not have is neither read nor written.
 void Judge::copy_unheld(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
   if (!to.is_held) {
     CopyFault fault{CopyFaultKind::NotHeld, to.rank, StoredBufferId{-1},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges copies between the buffers of a model's ranks, by whoever planned them: whether every
+// Judges copies between the buffers of a model's ranks, whoever planned them: whether every
 // destination element is written once, with the element of that name.
 //
 // Copies are given one by one; what each reads and writes is resolved by the parts of both sides.
@@ -58,25 +58,25 @@ struct CopyFault {
   CopyFaultKind kind;
   Rank to;                    // the rank that has the part
   StoredBufferId buffer{-1};  // of the destination; -1 where the rank has no part
-  ModelTensorId tensor{-1};   // of the part; -1 of OutOfBuffer
-  // Of the tensor: all elements that are so. Where they arrive in another order than they are
-  // wanted in, some of the box can be right by chance.
+  ModelTensorId tensor{-1};   // of the part; -1 for OutOfBuffer
+  // All elements that are wrong so, as a box of the tensor. If they arrive in another order than
+  // they are wanted in, some of the box can be right by chance.
   Box box;
   std::int64_t elements;  // of the box
-  // What arrives there: of WrongTensor and WrongIndex.
+  // What arrives there, for WrongTensor and WrongIndex.
   Rank from{-1};
   ModelTensorId got{-1};
   DimVector got_lo = {};
   bool reordered = false;   // what arrives is no box of the same extents, in the same order
-  DType got_dtype = {};     // of WrongDtype
-  bool two_dtypes = false;  // of OutOfBuffer: a range of bytes that are of another dtype elsewhere
-  // Of the buffer, which can have the tensor's elements several times; -1 as the buffer.
+  DType got_dtype = {};     // for WrongDtype
+  bool two_dtypes = false;  // OutOfBuffer: a range of bytes that are of another dtype elsewhere
+  // The part in the buffer, which can have the tensor's elements several times; -1: none.
   std::int32_t part = -1;
   std::vector<std::int64_t> lines = {};  // of the copies, ascending
-  std::string why = {};  // of Torn what happens, of OutOfBuffer and NotHeld the buffer
+  std::string why = {};                  // Torn: what happens; OutOfBuffer, NotHeld: the buffer
 };
 
-// The sources of these ranks change, in all buffers or in those of a name.
+// The sources of these ranks change, in all buffers or in those with one name.
 struct Update {
   std::string name;
   std::vector<Rank> ranks;  // ascending
@@ -86,14 +86,15 @@ struct Update {
 
 class Judge {
  public:
-  // Both sides must outlive this, and have the same tensors. The order is told before each copy.
+  // Both sides must outlive this, and have the same tensors. Add each line to `order()` before its
+  // copy.
   Judge(const Stored& source, const Stored& destination, Relays relays = {});
 
   CopyOrder& order() { return order_; }
   const Relays& relays() const { return relays_; }
 
-  // Throws InputError if the ends differ in their number of elements, or if what they name is so
-  // interleaved with parts that it cannot be looked at.
+  // Throws InputError if the ends differ in their number of elements, or if what they name is
+  // interleaved with parts in too many runs.
   void copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line);
   void update(Update update) { updates_.push_back(std::move(update)); }
   // All faults; call once, after the last copy. In no particular order.
@@ -137,7 +138,7 @@ class Judge {
   bool is_in_buffer(const Stored& side, const CopyEnd& end) const;
   DType dtype_of(const Stored& side, const CopyEnd& end) const;
 
-  // Of what is relayed, and of sources that change.
+  // For what is relayed, and for sources that change.
   void read_relay(const CopyEnd& from, Rank to, std::int64_t line);
   void write_relay(const CopyEnd& from, const CopyEnd& to, std::int64_t line);
   void add_conflicts(const std::vector<Relays::Conflict>& conflicts, int relay, Rank to,
@@ -156,7 +157,7 @@ class Judge {
   Relays relays_;
   CopyOrder order_;
   std::vector<Update> updates_;
-  struct RelayedRead {  // of a source, into a relay
+  struct RelayedRead {  // from a source into a relay
     std::int64_t line;
     Rank from, relay;
     ModelTensorId tensor;

@@ -198,7 +198,7 @@ class Mistakes {
     return std::nullopt;
   }
 
-  // Of n ranks each gets an n-th, where several need the same.
+  // Each of n ranks gets an n-th of what several of them need whole.
   std::string cut_not_repeated(const Finding& finding) {
     if (finding.kind != CopyFaultKind::Missing && finding.kind != CopyFaultKind::WrongIndex)
       return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The mistakes that are made again and again, recognised by the faults that they cause.
+// Common mistakes, recognised by the faults that they cause.
 #pragma once
 
 #include <vector>

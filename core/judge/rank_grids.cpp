@@ -16,8 +16,7 @@ constexpr std::size_t kMostLookups = std::size_t{1} << 20;
 // In so many buffers a wrong rank is hardly by chance the one that an exchange of axes gives.
 constexpr std::size_t kFewBuffers = 3;
 
-// The position of the coordinates that the position would have if the ranks were counted with two
-// axes in each other's place.
+// Where the rank of this position would be if ranks were numbered with the two axes exchanged.
 std::int32_t counted_otherwise(const Mesh& mesh, std::int32_t position, int a, int b) {
   MeshCoordinate at{};
   for (int i = mesh.axes() - 1; i >= 0; --i) {

@@ -22,14 +22,14 @@ class RankGrids {
   std::string exchanged(const std::vector<CopyFault>& faults, bool sure) const;
 
  private:
-  // The rank that is named, all that should have been, and the mesh of whose ranks they are.
+  // The rank that a copy names, all ranks that it could have named, and their mesh.
   struct Taken {
     Rank rank;
     std::vector<Rank> right;
     const Mesh* mesh = nullptr;
     StoredBufferId buffer{-1};  // of the destination
   };
-  // Of a mesh whose axes are exchanged, by position the rank that is meant there.
+  // Two axes of a mesh, taken for each other.
   struct Exchange {
     const Stored* side;
     MeshRef mesh;

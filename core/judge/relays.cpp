@@ -45,26 +45,26 @@ void Relays::for_each_piece(const StridedView& view, std::int64_t position, std:
   }
 }
 
-// Makes a piece begin there, if it is within one.
-void Relays::split(Pieces& pieces, std::int64_t at) {
+// Splits a run in two where `at` is within it.
+void Relays::split(WrittenRuns& pieces, std::int64_t at) {
   auto found = pieces.upper_bound(at);
   if (found == pieces.begin()) return;
   --found;
   if (found->first == at || found->second.end <= at) return;
-  Piece rest = found->second;
+  WrittenRun rest = found->second;
   rest.index += at - found->first;
   found->second.end = at;
   pieces.emplace_hint(std::next(found), at, std::move(rest));
 }
 
-void Relays::overwrite(Pieces& pieces, std::int64_t begin, std::int64_t end, std::int64_t line,
+void Relays::overwrite(WrittenRuns& pieces, std::int64_t begin, std::int64_t end, std::int64_t line,
                        CopyOrder& order, std::vector<Conflict>& out) {
   split(pieces, begin);
   split(pieces, end);
   auto first = pieces.lower_bound(begin), last = pieces.lower_bound(end);
   for (auto old = first; old != last; ++old) {
     std::int64_t count = old->second.end - old->first;
-    const Piece& was = old->second;
+    const WrittenRun& was = old->second;
     if (!order.is_before(was.line, line)) out.push_back({was.tensor, was.index, count, was.line});
     for (const Reader& reader : was.readers)
       if (!order.is_before(reader.line, line))
@@ -78,14 +78,14 @@ std::vector<Relays::Conflict> Relays::write(int relay, const StridedView& view,
                                             const std::vector<RelayedRun>& runs, std::int64_t line,
                                             CopyOrder& order) {
   std::vector<Conflict> out;
-  Pieces& pieces = pieces_[to_index(relay)];
+  WrittenRuns& pieces = pieces_[to_index(relay)];
   for_each_piece(view, 0, view.count(), [&](std::int64_t at, std::int64_t count) {
     overwrite(pieces, at, at + count, line, order, out);
   });
   for (const RelayedRun& run : runs) {
     std::int64_t index = run.index;
     for_each_piece(view, run.position, run.count, [&](std::int64_t at, std::int64_t count) {
-      pieces.insert_or_assign(at, Piece{at + count, run.tensor, index, line, {}});
+      pieces.insert_or_assign(at, WrittenRun{at + count, run.tensor, index, line, {}});
       index += count;
     });
   }
@@ -96,14 +96,14 @@ std::vector<RelayedRun> Relays::read(int relay, const StridedView& view, std::in
                                      Rank reader, CopyOrder& order,
                                      std::vector<Conflict>& conflicts) {
   std::vector<RelayedRun> out;
-  Pieces& pieces = pieces_[to_index(relay)];
+  WrittenRuns& pieces = pieces_[to_index(relay)];
   std::int64_t position = 0;
   for_each_piece(view, 0, view.count(), [&](std::int64_t begin, std::int64_t count) {
     split(pieces, begin);
     split(pieces, begin + count);
     for (auto piece = pieces.lower_bound(begin);
          piece != pieces.end() && piece->first < begin + count; ++piece) {
-      Piece& is = piece->second;
+      WrittenRun& is = piece->second;
       RelayedRun run{position + piece->first - begin, is.end - piece->first, is.tensor, is.index};
       if (!order.is_before(is.line, line))
         conflicts.push_back({is.tensor, is.index, run.count, is.line});

@@ -31,7 +31,7 @@ struct RelayedRun {
 
 class Relays {
  public:
-  // Throws InputError for a name that the rank has.
+  // Throws InputError for a name that the rank already has.
   void add(RelayBuffer buffer);
   bool empty() const { return buffers_.empty(); }
   const std::vector<RelayBuffer>& buffers() const { return buffers_; }
@@ -49,7 +49,7 @@ class Relays {
   std::vector<Conflict> write(int relay, const StridedView& view,
                               const std::vector<RelayedRun>& runs, std::int64_t line,
                               CopyOrder& order);
-  // What a copy to `reader` finds there; what nothing was written to is left out.
+  // What a copy to `reader` finds there, without elements that were never written.
   std::vector<RelayedRun> read(int relay, const StridedView& view, std::int64_t line, Rank reader,
                                CopyOrder& order, std::vector<Conflict>& conflicts);
 
@@ -58,16 +58,16 @@ class Relays {
     std::int64_t line;
     Rank rank;
   };
-  struct Piece {
+  struct WrittenRun {
     std::int64_t end;  // in the relay
     ModelTensorId tensor;
     std::int64_t index, line;  // of the writer
     std::vector<Reader> readers;
   };
-  using Pieces = std::map<std::int64_t, Piece>;  // by begin, disjoint
+  using WrittenRuns = std::map<std::int64_t, WrittenRun>;  // by begin, disjoint
 
-  void split(Pieces& pieces, std::int64_t at);
-  void overwrite(Pieces& pieces, std::int64_t begin, std::int64_t end, std::int64_t line,
+  void split(WrittenRuns& pieces, std::int64_t at);
+  void overwrite(WrittenRuns& pieces, std::int64_t begin, std::int64_t end, std::int64_t line,
                  CopyOrder& order, std::vector<Conflict>& out);
   template <class Visit>
   void for_each_piece(const StridedView& view, std::int64_t position, std::int64_t count,
@@ -75,7 +75,7 @@ class Relays {
 
   std::vector<RelayBuffer> buffers_;
   std::map<std::pair<Rank, std::string>, int, std::less<>> by_name_;
-  std::vector<Pieces> pieces_;  // by buffer
+  std::vector<WrittenRuns> pieces_;  // by buffer
   std::int64_t budget_ = std::int64_t{1} << 23;
 };
 

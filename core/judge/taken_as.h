@@ -54,7 +54,7 @@ class TakenAs {
   std::map<ModelTensorId, std::vector<const StoredPart*>> parts_;  // each ascending by box
   std::map<ModelTensorId, std::int64_t> begin_, volume_;
   std::int64_t size_ = 0;   // of all parts
-  std::int64_t piece_ = 0;  // of the pieces that ranks have under this name, by their first rows
+  std::int64_t piece_ = 0;  // of what ranks have under this name, by first rows
 };
 
 }  // namespace reshard

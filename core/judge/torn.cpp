@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the judge says of elements that are relayed, and of sources that change while they are read.
+// Judges elements that are relayed, and sources that change while they are read.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -39,7 +39,7 @@ void Judge::read_relay(const CopyEnd& from, Rank to, std::int64_t line) {
   add_conflicts(conflicts, from.relay, to, line, false);
 }
 
-// In the runs of the copy's elements that are consecutive in their tensor.
+// Run by run of the copy's elements that are consecutive in their tensor.
 void Judge::write_relay(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
   if (is_raw_of_two_dtypes(from, to))
     throw InputError(fmt::format("expected a relay of the dtype that it gets, found {} for {}",
@@ -107,7 +107,7 @@ bool Judge::changes(const Update& update, Rank rank, ModelTensorId tensor, const
   });
 }
 
-// All that is read of what changes is read before, or all of it afterwards; the others are torn.
+// All that changes has to be read before the update, or all of it afterwards; other reads are torn.
 void Judge::find_torn(const Update& update) {
   struct Read {
     CopyFault fault;

@@ -39,7 +39,7 @@ inline constexpr std::size_t kMaxStages = 4096;
 Stages stages_of(const TensorOrder& order);
 // The same from groups of tensors, in any order, that all come after the tensors of other groups.
 Stages stages_of(const Stages& groups);
-// The groups of several jobs beside each other: `groups` of `tensors` tensors, numbered from
+// Joins the groups of independent jobs: adds `groups` of `tensors` tensors, numbered from
 // `first` on. A job without stages is one group.
 void add_groups(Stages& to, const Stages& groups, std::size_t tensors, std::size_t first);
 // By tensor: its stage, 0 if there are none.

@@ -130,7 +130,7 @@ struct OpTensor {
 };
 
 struct Operator {
-  std::string name;                  // "max.dim"; "add" stands for its default overload
+  std::string name;                  // "max.dim"; "add" is its default overload
   const Rule* rule = nullptr;        // null: a view (view_map.h) or a stack
   std::string_view partials, dtype;  // what the catalogue adds to the rule
   std::string steps;                 // written_steps.h

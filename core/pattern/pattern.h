@@ -55,7 +55,7 @@ class Pattern {
   // Those of elements first .. first + count - 1, dense.
   void fill_row(std::int64_t first, std::int64_t count, std::int64_t addend, std::byte* out) const;
   // Bits that a destination element must have: the fold of `addends` (Request::addends_wanted),
-  // divided. Computed from the integers behind the pattern, not by adding floats.
+  // divided. Computed from the integers that make the pattern, not by adding floats.
   std::uint64_t expected_bits(std::int64_t index, std::span<const std::int64_t> addends) const;
 
   // Fills the local shard of `layout`'s rank at `position`, dense row-major, with addend `addend`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Computes what a destination element must hold from the integers, exponents and bit patterns
-// behind the addends. It repeats no floating-point operation of the store: sums are added as
+// that make the addends. It repeats no floating-point operation of the store: sums are added as
 // integers and never rounded (the pattern leaves nothing to round), and minima and maxima compare
 // bit patterns as integers.
 #include <algorithm>

@@ -102,7 +102,7 @@ inline bool chosen(std::int64_t index, std::int64_t addend, std::int64_t spacing
   return (addend + below(mix_of(static_cast<std::uint64_t>(index)), spacing)) % spacing == 0;
 }
 
-// The integers behind a sum; for c64 the imaginary part's come from the low half of the mix.
+// The integers that make a sum; for c64 the imaginary part's come from the low half of the mix.
 struct SumTerms {
   std::int64_t addend, largest, spacing;
   std::uint64_t salt;

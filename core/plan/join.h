@@ -18,8 +18,8 @@ struct PlanOfTensors {
 // One plan for all the tensors of several plans, which stay independent: the steps of the first,
 // then those of the second and so on. Every tensor is in one of the parts.
 Plan join(std::vector<Request> tensors, std::span<const PlanOfTensors> parts, std::string planner);
-// The same with the tensors in the order of the plans and their stages beside each other, on
-// streams as a planner's plan is. At least one plan.
+// The same with the tensors in the order of the plans, with independent stages, and on streams as a
+// planner's plan is. At least one plan.
 Plan join(const std::vector<Plan>& plans);
 // One plan for a job in stages, from the plans of the stages, each of the stage's tensors in their
 // order: on every rank, what has to come after what comes after it.

@@ -319,8 +319,8 @@ class PackedPlanner {
     return a.timing && a.timing->time_ps < b.timing->time_ps;
   }
 
-  // Smaller chunks need less memory, and are better than steps in turn. Of a large job the first
-  // plan that fits has to do.
+  // Smaller chunks need less memory, and are better than steps in turn. For a large job the
+  // first plan that fits is taken.
   void try_more_until_it_fits(const Packing& packing) {
     auto good = [&] { return best_->fits && (!best_->cut || is_large()); };
     for (std::int32_t chunks = best_->chunks; !good() && chunks < most_chunks(packing);)

@@ -14,7 +14,7 @@
 namespace reshard {
 namespace {
 
-// The blocks that a box has some of.
+// The blocks that a box overlaps, as a box of their indices.
 Box scales_of(const Box& box, const Shape& block) {
   Box out = box;
   for (int d = 0; d < box.dims(); ++d) {
@@ -24,7 +24,7 @@ Box scales_of(const Box& box, const Shape& block) {
   return out;
 }
 
-// By tensor (under its first name), its scales. Only where there is one tensor of them.
+// Scales by tensor, under its first name. Throws InputError if a tensor has several.
 std::map<ModelTensorId, ModelTensorId> scales_by_tensor(const ModelTensors& tensors) {
   std::map<ModelTensorId, ModelTensorId> out;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
@@ -37,7 +37,7 @@ std::map<ModelTensorId, ModelTensorId> scales_by_tensor(const ModelTensors& tens
   return out;
 }
 
-// Of one rank.
+// Makes the scales of one buffer.
 class Scaling {
  public:
   Scaling(const Stored& side, const StoredBuffer& of, const ScalesBuffer& wanted,

@@ -24,7 +24,7 @@ struct Rows {
   std::vector<Segment> segments;  // ascending
 };
 
-// Pieces of all ranks of one block would take gigabytes.
+// Beyond, the segments of one block would take gigabytes.
 constexpr std::int64_t kMostSegments = std::int64_t{1} << 24;
 
 class Fusing {
@@ -49,11 +49,11 @@ class Fusing {
                                    shape_of(first_tensor()).size(), buffer_.pad.size()));
     if (buffer_.pad_alike)
       for (std::int32_t position = 0; position < buffer_.mesh->size(); ++position) {
-        std::vector<Piece> pieces = pieces_of(position);
-        most_pieces_ = std::max(most_pieces_, pieces.size());
-        if (buffer_.stack == 0) most_ = std::max(most_, extents_of(pieces)[buffer_.dim]);
-        pieces.resize(std::min(pieces.size(), to_index(buffer_.stack)));
-        if (!pieces.empty()) entry_ = extents_of(pieces);
+        std::vector<BlockShare> shares = shares_of(position);
+        most_shares_ = std::max(most_shares_, shares.size());
+        if (buffer_.stack == 0) most_ = std::max(most_, extents_of(shares)[buffer_.dim]);
+        shares.resize(std::min(shares.size(), to_index(buffer_.stack)));
+        if (!shares.empty()) entry_ = extents_of(shares);
       }
     for (std::int32_t position = 0; position < buffer_.mesh->size(); ++position) add_rank(position);
   }
@@ -178,7 +178,7 @@ class Fusing {
   }
 
   // What a rank has of a block: what the placements leave it; if rows are mapped, of these runs.
-  struct Piece {
+  struct BlockShare {
     std::size_t block;
     std::vector<IndexRun> runs;
     Shape extents;  // with padding
@@ -197,8 +197,8 @@ class Fusing {
   }
 
   // In memory order.
-  std::vector<Piece> pieces_of(std::int32_t position) const {
-    std::vector<Piece> out;
+  std::vector<BlockShare> shares_of(std::int32_t position) const {
+    std::vector<BlockShare> out;
     if (buffer_.indices && !maps_rows()) {
       std::int64_t each = buffer_.indices->blocks;
       for (const IndexRun& run :
@@ -208,24 +208,24 @@ class Fusing {
     } else {
       for (std::size_t block = 0; block < layouts_.size(); ++block) out.push_back({block, {}, {}});
     }
-    for (Piece& piece : out) {
-      piece.extents = layouts_[piece.block].local_shape(position);
-      if (maps_rows()) cut_rows(piece, position);
+    for (BlockShare& share : out) {
+      share.extents = layouts_[share.block].local_shape(position);
+      if (maps_rows()) cut_rows(share, position);
       for (int d = 0; d < buffer_.pad.size(); ++d)
-        piece.extents[d] = ceil_div(piece.extents[d], buffer_.pad[d]) * buffer_.pad[d];
+        share.extents[d] = ceil_div(share.extents[d], buffer_.pad[d]) * buffer_.pad[d];
     }
     return out;
   }
 
-  void cut_rows(Piece& piece, std::int32_t position) const {
+  void cut_rows(BlockShare& share, std::int32_t position) const {
     const std::int64_t rows = buffer_.indices->rows;
-    std::int64_t& extent = piece.extents[buffer_.indices->dim];
+    std::int64_t& extent = share.extents[buffer_.indices->dim];
     if (extent % rows != 0)
       throw InputError(
           fmt::format("map: expected a length of {} times the rows, found {}", rows, extent));
-    piece.runs = runs_at(position, extent / rows);
+    share.runs = runs_at(position, extent / rows);
     extent = 0;
-    for (IndexRun& run : piece.runs) {
+    for (IndexRun& run : share.runs) {
       run = {run.lo * rows, run.hi * rows};
       if (run.hi - run.lo > kMaxBytes - extent)
         throw InputError("map: expected fewer indices, found more than 2^62");
@@ -234,12 +234,12 @@ class Fusing {
   }
 
   // One after another along the fused dim.
-  Shape extents_of(const std::vector<Piece>& pieces) const {
+  Shape extents_of(const std::vector<BlockShare>& shares) const {
     Shape out(shape_of(first_tensor()).size(), 0);
     std::int64_t joined = 0;
-    for (const Piece& piece : pieces) {
-      joined += piece.extents[buffer_.dim];
-      for (int d = 0; d < out.size(); ++d) out[d] = std::max(out[d], piece.extents[d]);
+    for (const BlockShare& share : shares) {
+      joined += share.extents[buffer_.dim];
+      for (int d = 0; d < out.size(); ++d) out[d] = std::max(out[d], share.extents[d]);
     }
     out[buffer_.dim] = joined;
     return out;
@@ -253,13 +253,13 @@ class Fusing {
                      {}};
     out.converts = buffer_.dtype.has_value();
     out.mesh = buffer_.mesh;
-    const std::vector<Piece> pieces = pieces_of(position);
-    const std::size_t each = buffer_.stack == 0 ? pieces.size() : to_index(buffer_.stack);
+    const std::vector<BlockShare> shares = shares_of(position);
+    const std::size_t each = buffer_.stack == 0 ? shares.size() : to_index(buffer_.stack);
     std::int64_t entries = 0;
     Shape first = entry_;
-    for (std::size_t i = 0; i < pieces.size(); i += each, ++entries) {
-      std::vector<Piece> entry(pieces.begin() + static_cast<std::ptrdiff_t>(i),
-                               pieces.begin() + static_cast<std::ptrdiff_t>(i + each));
+    for (std::size_t i = 0; i < shares.size(); i += each, ++entries) {
+      std::vector<BlockShare> entry(shares.begin() + static_cast<std::ptrdiff_t>(i),
+                                    shares.begin() + static_cast<std::ptrdiff_t>(i + each));
       Shape shape = extents_of(entry);
       shape[buffer_.dim] = std::max(shape[buffer_.dim], most_);
       if (first.size() == 0) first = shape;
@@ -272,7 +272,7 @@ class Fusing {
       if (size != 0) add_entry(position, entry, shape, entries * size, out);
     }
     if (buffer_.stack != 0 && buffer_.pad_alike)
-      entries = static_cast<std::int64_t>(most_pieces_ / each);
+      entries = static_cast<std::int64_t>(most_shares_ / each);
     if (entries == 0 || element_count(first) == 0) return;
     Shape stored = in_memory(first).second;
     if (buffer_.stack != 0) out.shape.push_back(entries);
@@ -280,28 +280,28 @@ class Fusing {
     to_.add(std::move(out));
   }
 
-  void add_entry(std::int32_t position, const std::vector<Piece>& pieces, const Shape& shape,
+  void add_entry(std::int32_t position, const std::vector<BlockShare>& shares, const Shape& shape,
                  std::int64_t offset, StoredBuffer& out) const {
     const DimVector strides = in_memory(shape).first;
     std::int64_t begin = 0;
-    for (const Piece& piece : pieces) {
+    for (const BlockShare& share : shares) {
       std::map<ModelTensorId, std::size_t> last;
       const std::size_t first = out.parts.size();
-      layouts_[piece.block].for_each_part(position, [&](const Box& box, DimVector local) {
+      layouts_[share.block].for_each_part(position, [&](const Box& box, DimVector local) {
         local[buffer_.dim] += begin;
         if (!maps_rows())
-          return add_parts(rows_[piece.block], box, local, strides, last, out.parts);
+          return add_parts(rows_[share.block], box, local, strides, last, out.parts);
         Box run_box = box;
         const int dim = buffer_.indices->dim;
-        for (const IndexRun& run : piece.runs) {
+        for (const IndexRun& run : share.runs) {
           run_box.lo[dim] = run.lo;
           run_box.hi[dim] = run.hi;
-          add_parts(rows_[piece.block], run_box, local, strides, last, out.parts);
+          add_parts(rows_[share.block], run_box, local, strides, last, out.parts);
           local[dim] += run.hi - run.lo;
         }
       });
       for (std::size_t i = first; i < out.parts.size(); ++i) out.parts[i].offset += offset;
-      begin += piece.extents[buffer_.dim];
+      begin += share.extents[buffer_.dim];
     }
   }
 
@@ -366,9 +366,9 @@ class Fusing {
   const FusedBuffer& buffer_;
   std::vector<Rows> rows_;       // by block
   std::vector<Layout> layouts_;  // of the fused rows
-  // If all ranks are padded alike, the most of one: along the dim, or of pieces of a stack.
+  // If all ranks are padded alike, the most of one: along the dim, or of shares of a stack.
   std::int64_t most_ = 0;
-  std::size_t most_pieces_ = 0;
+  std::size_t most_shares_ = 0;
   Shape entry_;  // then, of the stack
 };
 

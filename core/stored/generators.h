@@ -17,7 +17,7 @@ namespace reshard {
 
 // What is cut as one: rows (indices of the fused dim) of tensors, in memory order.
 //
-// Its text: "q_proj" is a tensor whole. "q:4 k:1 v:1 x128" takes 4 x 128 rows of q, 128 of k, 128
+// Its text: "q_proj" is a whole tensor. "q:4 k:1 v:1 x128" takes 4 x 128 rows of q, 128 of k, 128
 // of v, then the next of each, until all end together; "gate:1 up:1 x1" interleaves. "pad64" adds
 // rows without a tensor up to a multiple of 64. "repeat" gives each of fewer blocks (of x rows)
 // than ranks to neighbouring ranks, as KV heads are.
@@ -60,7 +60,7 @@ struct FusedBuffer {
   std::optional<MappedIndices> indices;
   // What a rank has of each block is padded to multiples of these, by dim; empty: it is not.
   DimVector pad;
-  bool pad_alike = false;      // every rank has as much of the fused dim as the one of most
+  bool pad_alike = false;      // every rank has as much of the fused dim as the one with most
   std::optional<DType> dtype;  // which the rank converts the tensors from or to
 };
 // Adds the buffer to every rank of the mesh that has some of it. Throws InputError for tensors
@@ -97,17 +97,17 @@ struct SharedFlatBuffer {
 // ranks that share do not have the same.
 void add_shared_flat(Stored& to, const Stored& named, const SharedFlatBuffer& buffer);
 
-// The scales of what the ranks have in buffer `of`, in a buffer beside it: of its parts one after
-// another as these lie in it, each in whole blocks.
+// A buffer of the scales of what each rank has in buffer `of`: those of one part after another, as
+// the parts lie there, each in whole blocks.
 struct ScalesBuffer {
   std::string name, of;
-  // A block of which two ranks have some: both get its scale. Otherwise it is refused.
+  // If two ranks have some of a block, both get its scale; otherwise such a block is refused.
   bool shared = false;
 };
-// A rank that has a buffer of the name is passed over: ranks of a later stage can have the same
+// Leaves out ranks that already have a buffer of the name: ranks of a later stage can have the same
 // names. The order of dims and the entries of a stack are those of buffer `of`. Throws InputError
-// if no other rank has that, its parts are not boxes of it, side by side, or have not one tensor of
-// scales each, and if a part ends within a block.
+// if no other rank has that, if its parts are not boxes of it, side by side, or do not have one
+// tensor of scales each, and if a part ends within a block.
 void add_scales(Stored& to, const ScalesBuffer& buffer);
 // Throws InputError if a rank has elements of a tensor without their scales, though some rank of
 // the side has scales of that tensor.

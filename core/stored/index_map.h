@@ -29,7 +29,7 @@ struct IndexRun {
 
 // What rank 0 <= rank < n has, in as few runs as possible, none empty. Throws InputError if n does
 // not divide the length (Even), sizes do not add up to it, a list has an index beyond it, the map
-// is of another number of ranks, and for more than 2^24 runs.
+// has another number of ranks, or there are more than 2^24 runs.
 std::vector<IndexRun> runs_of(const IndexMap& map, std::int64_t length, std::int64_t n,
                               std::int64_t rank);
 

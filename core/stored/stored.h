@@ -2,7 +2,7 @@
 // How a model lies in the buffers of its ranks.
 //
 // A *part* is a box of a tensor that is a strided view of a buffer. Elements of a buffer without a
-// part are padding, of which nothing is said. Tensors can be other names of one tensor (tied
+// part are padding and can have any value. Tensors can be other names of one tensor (tied
 // weights); an element is (tensor, index), the tensor being the one that has no other name.
 #pragma once
 
@@ -27,7 +27,7 @@ namespace reshard {
 enum class ModelTensorId : std::int32_t {};
 enum class StoredBufferId : std::int32_t {};
 
-// A tensor of scales has one for each block of another tensor, the last ones perhaps of less.
+// A tensor of scales has one for each block of another tensor; the last blocks can be smaller.
 struct ScalesOf {
   ModelTensorId tensor;
   Shape block;  // by dim
@@ -44,11 +44,11 @@ struct ModelTensor {
 // The tensors of a model, which both sides of a transfer share.
 class ModelTensors {
  public:
-  // Throws InputError for a name that is there, a shape of too many bytes, and another name of a
+  // Throws InputError for a name that is taken, a shape of too many bytes, and another name of a
   // tensor that has another shape or dtype.
   ModelTensorId add(std::string name, Shape shape, DType dtype);
   ModelTensorId add_alias(std::string name, std::string_view of);
-  // Throws InputError for a block that has not an extent of at least 1 for each dim of the tensor.
+  // Throws InputError for a block without an extent of at least 1 for each dim of the tensor.
   ModelTensorId add_scales(std::string name, ScalesOf scales, DType dtype);
 
   std::size_t size() const { return list_.size(); }
@@ -93,10 +93,10 @@ class Stored {
   Stored(const Stored&) = delete;
   Stored& operator=(const Stored&) = delete;
 
-  // Sorts the parts. Throws InputError for a buffer that the rank has, parts outside of their
-  // tensor or the buffer, parts whose elements have two indices, parts of a buffer that overlap in
-  // it, and too many of either. The dtype of parts is their tensor's unless the buffer converts;
-  // then it is one other.
+  // Sorts the parts. Throws InputError for a buffer that the rank already has, parts outside their
+  // tensor or the buffer, elements of a part that have two indices, parts of a buffer that overlap
+  // in it, and too many of either. A buffer has the dtype of its parts' tensors unless it converts;
+  // then it has another one.
   StoredBufferId add(StoredBuffer buffer);
 
   const ModelTensors& tensors() const { return *tensors_; }

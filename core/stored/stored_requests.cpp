@@ -163,7 +163,7 @@ class SideOfTensor {
 // Which part of which buffer has what of a shard.
 class PlacesOfShard {
  public:
-  // What two of the parts have is the first one's.
+  // Elements that two parts have are taken from the first.
   PlacesOfShard(const Stored& side, const Layout& layout, Rank rank,
                 std::span<const Stored::PartId> parts)
       : side_(side), shard_(layout, rank), repeats_(overlap(boxes_of(side, parts))) {

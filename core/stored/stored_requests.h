@@ -2,10 +2,10 @@
 // A transfer between the buffers of a model's ranks as requests, one per tensor, which planners
 // take.
 //
-// A rank's shard of such a request stands for all parts of the tensor that the rank has, in
+// A rank's shard of such a request represents all parts of the tensor that the rank has, in
 // whatever buffers: boxes of the tensor, joined where they are neighbours, one after another. It is
-// not memory of the rank; where its elements lie, the parts say. A rank whose destination has
-// elements of a tensor several times (tied weights in two buffers) gets them by as many requests.
+// not memory of the rank: the parts define where its elements lie. A rank that needs elements of a
+// tensor several times (tied weights in two buffers) gets them by as many requests.
 #pragma once
 
 #include <cstdint>

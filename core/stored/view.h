@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements of a buffer, named by an n-d index, and where two such namings meet.
+// Elements of a buffer by an n-d index, and the elements that two such views share.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,8 @@ void for_each_run(const StridedView& a, const StridedView& b, Visit&& visit);
 // the dim around it. (Views that are one to one in another way are not found to be so.)
 bool is_nested(const StridedView& view);
 
-// Where a view has what a part (a nested view) has: for each element of `box`, an index of the
-// part, its position in the view, counted row-major, is
+// Elements that a view shares with a part (a nested view). The element of the part at an index in
+// `box` has this position in the view, counted row-major:
 //     position + sum of weights[d] * (index[d] - box.lo[d])
 // The weight of a dim of extent 1 is 0.
 struct Meeting {
@@ -49,7 +49,7 @@ struct Meeting {
 };
 
 // Appends all of them, disjoint, in no particular order. `budget` is lowered by the number of
-// contiguous runs that had to be looked at one by one; false if it does not suffice, and then `out`
+// contiguous runs that had to be compared one by one; false if it does not suffice, and then `out`
 // is not complete.
 bool find_meetings(const StridedView& view, const StridedView& part, std::int64_t& budget,
                    std::vector<Meeting>& out);

@@ -32,7 +32,7 @@ std::optional<Layout> decoded(const Layout& layout) {
   for (int axis = layout.mesh().axes(); axis-- > 0;) {
     const Placement& placement = layout.placement(axis);
     if (!placement.is_shard_like()) continue;
-    // No order stands for a kind of shard that PyTorch does not have.
+    // No order is the same as a kind of shard that PyTorch does not have.
     if (placement.is_strided() && placement.kind != Placement::Kind::StridedShard)
       return std::nullopt;
     if (!insert_by_factor(layout.mesh(), axis, placement.split_factor, stacks[placement.dim]))

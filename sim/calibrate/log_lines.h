@@ -7,7 +7,7 @@
 // There is no list of such prefixes. The lines with which nccl-tests starts its output
 // ("# nThread 1", "#  Rank  0 Group", the titles of its table) are recognised anywhere in a line;
 // what precedes them is a prefix, in which timestamps may differ from line to line. Each prefix
-// stands for a process, and the output of each process is read separately.
+// belongs to a process, and the output of each process is read separately.
 #pragma once
 
 #include <cstdint>

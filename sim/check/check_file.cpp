@@ -126,7 +126,7 @@ class Reader {
       read_tensor(fields, *out_.tensors);
   }
 
-  // The order is told before the copy, whose elements it decides.
+  // The order comes first: it decides which elements a relay has when the copy reads it.
   void read_ends(TraceFields& fields) {
     read_order(fields, lines_.line_number(), judge().order());
     auto [from, to] = read_copy(fields, *out_.source, *out_.destination, judge().relays());
@@ -139,7 +139,7 @@ class Reader {
     judge().update(read_update(fields, lines_.line_number()));
   }
 
-  // As it travels.
+  // In which the elements travel.
   DType dtype_of(const CopyEnd& to) const {
     if (to.is_box) return (*out_.tensors)[to.tensor].dtype;
     const StoredBuffer& buffer = out_.destination->buffers()[to.buffer];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads the copies of a transfer, by whoever planned them, with the layouts of both sides, and
-// judges them as they are read (docs/check.md).
+// Reads the copies of a transfer, whoever planned them, with the layouts of both sides, and judges
+// them as they are read (docs/check.md).
 #pragma once
 
 #include <cstdint>
@@ -41,14 +41,13 @@ struct ModelLayouts {
   std::unique_ptr<Stored> source, destination;
   std::unique_ptr<StoredRequests> requests;
 };
-// Copies in the file are passed over. Throws InputError, also for sides between which nothing can
-// be moved.
+// Skips copies in the file. Throws InputError, also for sides between which nothing can be moved.
 std::shared_ptr<const ModelLayouts> read_layouts(LineReader& lines, const std::string& file);
 // The same without requests: either side can be left out.
 ModelLayouts read_sides(LineReader& lines, const std::string& file);
-// Of a file, or of standard input for "-".
+// From a file, or for "-" from standard input.
 ModelLayouts read_sides(const std::string& path);
-// Whether a file that begins so is one of these.
+// Whether a file that begins with `start` is one of these.
 bool is_check_file(std::string_view start);
 
 }  // namespace reshard::sim

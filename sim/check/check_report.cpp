@@ -40,7 +40,7 @@ class Wording {
     return out + what(fault);
   }
 
-  // Of the buffer, the first of the box.
+  // The index in the buffer of the first element of the box.
   std::optional<std::int64_t> first_element(const CopyFault& fault) const {
     if (fault.part < 0) return std::nullopt;
     const StoredPart& part = destination()[{fault.buffer, fault.part}];
@@ -199,7 +199,7 @@ Json cost_json(const CopiesCost& cost) {
             {"ratio_to_bound", decimal_json(ratio_e4(cost.ours_ps, bound_ps))}}}};
 }
 
-// What is wrong, place by place; of thousands, the first.
+// What is wrong, place by place; the first of them if there are thousands.
 Json boxes_json(const Finding& finding, const Wording& wording, const CheckedCopies& copies) {
   constexpr std::size_t kMostBoxes = 256;
   Json out = Json::array();

@@ -27,13 +27,13 @@ struct CheckReport {
   std::vector<Finding> findings;  // the largest first; none: proved
   std::optional<CopiesCost> cost = {};
   std::string no_cost = {};  // why there is none, though it was asked for
-  // What would be lost without every single rank, if that is asked for.
+  // For every single rank what would be lost without it, if that is asked for.
   std::optional<std::vector<LostRank>> without = {};
 };
 
 CheckReport report_of(CheckedCopies copies);
-// "rank 2: k_proj[0:4,:] in 'qkv' gets q_proj[4:8,:] of rank 0; line 8; looks like: ...", of one of
-// its places.
+// "rank 2: k_proj[0:4,:] in 'qkv' gets q_proj[4:8,:] of rank 0; line 8; looks like: ...", of the
+// first place.
 std::string finding_text(const CheckReport& report, const Finding& finding);
 // "3 findings, 24 elements"; "proved".
 std::string verdict(const CheckReport& report);

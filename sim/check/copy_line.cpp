@@ -17,7 +17,7 @@
 namespace reshard::sim {
 namespace {
 
-// How many elements a copy has, if its line says so for both ends.
+// How many elements a copy has, if its line gives that for both ends.
 struct Amount {
   std::optional<std::int64_t> count, bytes;
 };

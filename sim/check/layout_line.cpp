@@ -141,7 +141,7 @@ class BufferLine {
     add_flat(to_, buffer);
   }
 
-  // One tensor is the block of itself.
+  // A single tensor is one block.
   void read_fused() {
     FusedBuffer buffer;
     std::string first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines that say what tensors a model has, and in which buffers of which ranks they lie.
+// Lines with the tensors of a model, and the buffers of the ranks in which they lie.
 #pragma once
 
 #include <string_view>

@@ -23,7 +23,7 @@ struct LostRank {
   std::int64_t bytes;
 };
 // For every single rank of the sources, what some destination needs and no other rank has;
-// ascending, without those whose loss loses nothing. The requests are of explicit boxes.
+// ascending, without ranks that others can replace. The requests have explicit boxes.
 std::vector<LostRank> lost_without_each(std::span<const Request> requests);
 
 }  // namespace reshard::sim

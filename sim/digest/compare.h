@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where what ranks have differs from what they should have, and what it is that they have instead.
+// Where ranks have other data than they should have, and what they have there.
 //
 // A wrong block is compared with zeros, with what was there before, and with every block that is
-// expected anywhere: the block that has its digest has its data. Data that begins within a block is
-// found by its head: among the heads that are expected, and, given the weights, among those of all
-// rows of all tensors.
+// expected anywhere: a block with the same digest has the same data. Data that begins within a
+// block is found by its head: among the heads that are expected and, given the weights, among those
+// of all rows of all tensors.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct DigestFault {
   StoredBufferId buffer;
   std::int32_t part;
   Box box;  // of the part's tensor
-  // Of WrongTensor and WrongIndex: the elements that are there.
+  // The elements that are there, for WrongTensor and WrongIndex.
   ModelTensorId got{-1};
   Box got_box = {};
   bool whole = true;                 // false: they begin so, and go on otherwise
@@ -47,8 +47,8 @@ struct DigestFault {
 struct DigestFinding {
   DigestFaultKind kind;
   DigestSide side;
-  ModelTensorId tensor{-1}, got{-1};  // tensor: -1 of ranks without any digests
-  std::string buffer = {};            // empty of those
+  ModelTensorId tensor{-1}, got{-1};  // tensor: -1 for ranks without any digests
+  std::string buffer = {};            // empty for those
   std::int64_t elements = 0;
   std::vector<DigestFault> faults = {};    // by rank and box; the first is the example
   std::vector<Rank> ranks = {};            // ascending

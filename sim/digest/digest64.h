@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // XXH3-64 digests, as `xxhsum -H3` prints them: half as long as those of core/base/digest.h, for
-// lists of many, which nobody wants to be equal by design.
+// long lists whose data nobody makes equal on purpose.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace reshard::sim {
 
 std::uint64_t digest64_of(std::span<const std::byte> bytes);
 
-// 16 lower-case hex digits, and what they stand for; nothing for any other text.
+// As 16 lower-case hex digits, and read from them; nothing for any other text.
 std::string digest64_text(std::uint64_t digest);
 std::optional<std::uint64_t> parse_digest64(std::string_view text);
 
@@ -27,7 +27,7 @@ class Hasher64 {
   Hasher64& operator=(const Hasher64&) = delete;
 
   void add(std::span<const std::byte> bytes);
-  // Of all that was added since the last call, or since the beginning.
+  // The digest of all that was added since the last call, or since the beginning.
   std::uint64_t take();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a file and the layouts have to do with each other: parts found by name, equal parts of
-// several ranks said once. (Its text: digest_text.cpp.)
+// Files of digests against layouts: parts are found by name, and equal parts of several ranks are
+// joined. (The text of a file: digest_text.cpp.)
 #include "sim/digest/digest_file.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace reshard::sim {
 namespace {
 
 // Where a part is, on whatever rank.
-using Place = std::tuple<DigestSide, std::int32_t, Box, std::string, std::int32_t>;
-Place place_of(const DigestPart& part) {
+using PartKey = std::tuple<DigestSide, std::int32_t, Box, std::string, std::int32_t>;
+PartKey key_of(const DigestPart& part) {
   return {part.side, part.tensor, part.box, part.buffer, part.time};
 }
 
@@ -38,11 +38,11 @@ std::string name_of(const DigestFile& file, const DigestPart& part) {
 void join(std::vector<DigestPart>& parts) {
   std::vector<DigestPart> out;
   std::stable_sort(parts.begin(), parts.end(), [](const DigestPart& a, const DigestPart& b) {
-    return std::tuple(place_of(a), std::tie(a.ranks)) < std::tuple(place_of(b), std::tie(b.ranks));
+    return std::tuple(key_of(a), std::tie(a.ranks)) < std::tuple(key_of(b), std::tie(b.ranks));
   });
   for (std::size_t first = 0, end; first < parts.size(); first = end) {
     std::map<BlockDigests, std::size_t> by_digests;
-    for (end = first; end < parts.size() && place_of(parts[end]) == place_of(parts[first]); ++end) {
+    for (end = first; end < parts.size() && key_of(parts[end]) == key_of(parts[first]); ++end) {
       auto [at, fresh] = by_digests.emplace(*parts[end].digests, out.size());
       if (fresh) {
         out.push_back(std::move(parts[end]));
@@ -68,7 +68,7 @@ class PartIndex {
     }
   }
 
-  // The part that has this tensor and box for the time-th time.
+  // The time-th of the parts with this tensor and box.
   std::optional<std::size_t> find(StoredBufferId buffer, std::size_t tensor, const Box& box,
                                   std::int32_t time) const {
     const auto& keys = keys_[buffer];
@@ -127,7 +127,7 @@ DigestFile gathered(const std::vector<DigestFile>& files) {
   if (files.empty()) throw InputError("digests: expected at least one, found none");
   DigestFile out;
   out.tensors = files.front().tensors;
-  std::set<std::tuple<Rank, Place>> seen;
+  std::set<std::tuple<Rank, PartKey>> seen;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (files[i].tensors != out.tensors)
       throw InputError(fmt::format("{}: expected the tensors and rows of {}, found others",
@@ -135,7 +135,7 @@ DigestFile gathered(const std::vector<DigestFile>& files) {
     out.sides.insert(out.sides.end(), files[i].sides.begin(), files[i].sides.end());
     for (const DigestPart& part : files[i].parts) {
       for (Rank rank : part.ranks)
-        if (!seen.emplace(rank, place_of(part)).second)
+        if (!seen.emplace(rank, key_of(part)).second)
           throw InputError(
               fmt::format("{}: expected each part of a rank once, found {} of "
                           "rank {} again",

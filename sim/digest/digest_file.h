@@ -43,8 +43,8 @@ DigestFile read_digest_file(std::string_view text, const std::string& place);
 std::string write_digest_file(const DigestFile& file);
 
 DigestFile file_of(const Digests& digests, const ModelLayouts& layouts);
-// The parts of all. Throws InputError, naming a file, where tensors or rows differ,
-// and where a rank's part occurs twice.
+// One file with the parts of all. Throws InputError, naming a file, if tensors or rows differ, or
+// if a rank's part occurs twice.
 DigestFile gathered(const std::vector<DigestFile>& files);
 // Throws InputError where the file has tensors, rows or parts other than the layouts.
 Digests digests_in(const DigestFile& file, const ModelLayouts& layouts, const std::string& place);

@@ -56,8 +56,8 @@ class Grouper {
   const StoredPart& part_of(const DigestFault& fault) const {
     return buffer_of(fault).parts[to_index(fault.part)];
   }
-  using Place = std::tuple<DigestSide, Rank, StoredBufferId, std::int32_t, Box>;
-  Place place_of(const DigestFault& fault) const {
+  using FaultPlace = std::tuple<DigestSide, Rank, StoredBufferId, std::int32_t, Box>;
+  FaultPlace place_of(const DigestFault& fault) const {
     return {fault.side, buffer_of(fault).rank, fault.buffer, fault.part, fault.box};
   }
 

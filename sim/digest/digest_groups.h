@@ -9,7 +9,7 @@
 
 namespace reshard::sim {
 
-// `wrote` says which ranks have given nothing at all.
+// Ranks that are not in `wrote` at all are one finding.
 std::vector<DigestFinding> findings_of(std::vector<DigestFault> faults, const ModelLayouts& layouts,
                                        const Digests& wrote);
 

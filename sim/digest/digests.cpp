@@ -26,7 +26,7 @@ struct WantedBox {
   std::vector<BlockDigestsRef*> at;
 };
 
-// Its bytes are not those of the tensor.
+// The bytes of a buffer that converts are not the tensor's.
 void refuse_conversion(const StoredBuffer& buffer) {
   if (buffer.converts)
     throw InputError(fmt::format(

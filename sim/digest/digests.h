@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Digests of what the buffers of a model's ranks have, part by part: as it should be, from the
-// weights; and as it is, from a rank's memory.
+// Digests of the buffers of a model's ranks, part by part: of what they should hold, from the
+// weights, and of what they do hold, from a rank's memory.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,7 @@ struct HeldBuffer {
   std::string name;
   std::span<const std::byte> bytes;
 };
-// What a rank has, of the buffers given. Throws InputError for a buffer that the rank has not, or
+// What a rank has in the buffers given. Throws InputError for a buffer that the rank does not have,
 // that is given twice or has another size.
 Digests digests_of_buffers(const ModelLayouts& layouts, DigestSide side, Rank rank,
                            std::span<const HeldBuffer> buffers, std::int64_t rows);

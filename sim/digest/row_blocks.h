@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How what a rank has of a tensor is cut for its digests: into blocks of whole rows (indices of dim
-// 0), which begin at multiples of a number of rows of the tensor, wherever the rank's box begins. A
+// For its digests a rank's part of a tensor is cut into blocks of whole rows (indices of dim 0),
+// which begin at multiples of a number of rows of the tensor, wherever the rank's box begins. A
 // scalar is one row.
 //
 // A block also has a *head*, by which data that has been shifted is found: the digest of its first
-// row; of rows shorter than 64 bytes, of as many as have 64; of longer ones, of the first 4 KiB.
+// row, at most 4 KiB of it; if a row is shorter than 64 bytes, of as many rows as have 64 bytes.
 #pragma once
 
 #include <cstddef>
@@ -26,22 +26,22 @@ using BlockDigestsRef = std::shared_ptr<const BlockDigests>;
 
 inline constexpr std::int64_t kHeadBytes = 4096, kShortHeadBytes = 64;
 
-// The least power of two of rows that have a MiB: a model of 100 GB has 100,000 blocks.
+// The least power of two of rows with at least 1 MiB: a model of 100 GB has 100,000 blocks.
 std::int64_t default_rows(const ModelTensor& tensor);
 
-// Of a box that is not empty.
+// The blocks of a box, which is not empty.
 std::int64_t block_count(const Box& box, std::int64_t rows);
 Box block_at(const Box& box, std::int64_t rows, std::int64_t index);
-// The rows of a block that its head is of.
+// The rows that the head of a block covers.
 Box head_of(const Box& block, std::int64_t element_bytes);
 
 // A view of a box, cut to a smaller box.
 StridedView view_within(const StridedView& view, const Box& of, const Box& cut);
 
-// The digests of all blocks of `box`, which lies so in memory.
+// The digests of all blocks of `box`, which lies in memory as `view`.
 BlockDigests digests_of(std::span<const std::byte> memory, const StridedView& view, const Box& box,
                         std::int64_t rows, std::int64_t element_bytes, ViewDigester& digester);
-// A digest of a head, which lies so in memory.
+// The digest of a head, which lies in memory as this view.
 std::uint64_t head_digest(std::span<const std::byte> memory, const StridedView& head,
                           std::int64_t element_bytes, ViewDigester& digester);
 

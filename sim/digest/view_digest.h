@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The digest of elements that lie anyhow in memory, in the order of their index: it depends on what
-// they are and not on where they lie.
+// The digest of the elements of a view, in the order of their index: it depends on their values and
+// not on where they lie in memory.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,11 @@ namespace reshard::sim {
 class ViewDigester {
  public:
   // XXH3-64 of the elements of a view that is not empty, row-major by its index, of the first
-  // `most_bytes` only. Elements that lie so in one piece are read in place by one call.
+  // `most_bytes` only. Elements that are contiguous in that order are read in place by one call.
   std::uint64_t digest(std::span<const std::byte> memory, const StridedView& view,
                        std::int64_t element_bytes,
                        std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max());
-  // Of so many zeros.
+  // The digest of that many bytes of zeros.
   std::uint64_t zeros(std::int64_t bytes);
 
  private:

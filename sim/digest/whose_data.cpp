@@ -10,7 +10,7 @@
 namespace reshard::sim {
 namespace {
 
-// Of fewer bytes many are equal by chance: of whole blocks, and of heads alone.
+// Whole blocks, and heads alone, of fewer bytes are often equal by chance.
 constexpr std::int64_t kLeastBytes = 4, kLeastHeadBytes = 16;
 // Places that a block is compared with, beyond the first: data that repeats itself has many.
 constexpr int kMostTries = 64;

@@ -19,7 +19,7 @@ struct WrongBlock {
   ModelTensorId tensor;
   Box box;
   std::uint64_t expected, expected_head, digest, head;
-  // What is found: elements of a tensor, or nothing (-1).
+  // The elements that are found there; -1: none.
   ModelTensorId got{-1};
   Box got_box = {};
   bool whole = false;    // all of the block; else it begins with them

@@ -24,7 +24,7 @@ bool all_direct(const Plan& plan, const Body& body) {
   return true;
 }
 
-// Of shards that stand for stored parts.
+// Whether the step only writes padding, in shards that represent stored parts.
 bool fills_padding(const Plan& plan, const FillStep& fill) {
   return std::all_of(fill.parts.begin(), fill.parts.end(), [&](const FillStep::SlotFill& part) {
     return plan.buffer(part.buffer).role() == BufferRole::Destination &&

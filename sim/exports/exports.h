@@ -25,7 +25,7 @@ struct Exported {
 struct ExportRow {
   const char* name;
   const char* what;
-  // Throws InputError for a plan that the format has no words for.
+  // Throws InputError for a plan that the format cannot express.
   Exported (*write)(const ExportInput& input);
 };
 std::span<const ExportRow> exports();

@@ -181,15 +181,16 @@ void StoredImages::check_padding() const {
     for (const auto& [key, image] : images.buffers) {
       if (key.first) continue;
       const StoredBuffer& buffer = side.buffers()[key.second];
+      const std::byte* memory = image->data();
       std::vector<std::byte> left(to_index(image->size()), kUntouched);
       std::int64_t bytes = size_bytes(buffer.dtype);
       for (const StoredPart& part : buffer.parts)
         for_each_row(side.tensors()[part.tensor], part,
                      [&](std::int64_t, std::int64_t count, std::int64_t at, std::int64_t stride) {
-                       copy_elements(image->data() + at * bytes, stride, left.data() + at * bytes,
-                                     stride, count, bytes);
+                       copy_elements(memory + at * bytes, stride, left.data() + at * bytes, stride,
+                                     count, bytes);
                      });
-      auto wrong = std::mismatch(left.begin(), left.end(), image->data()).first;
+      auto wrong = std::mismatch(left.begin(), left.end(), memory).first;
       if (wrong != left.end())
         throw CheckFailure(
             fmt::format("data of rank {}: padding of buffer {} was written, element {}",

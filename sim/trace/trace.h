@@ -254,8 +254,8 @@ class TraceBuilder {
     }
   }
 
-  // Describes the line; each argument can be empty. `id` stands for all its operations in `after`
-  // of other lines, `name` is its name in reports, `after` are the ids of the lines that all its
+  // Describes the line; each argument can be empty. `id` means all its operations in `after` of
+  // other lines, `name` is its name in reports, `after` are the ids of the lines that all its
   // operations come after.
   void describe(std::string id, std::string name, std::vector<std::string> after);
   // Adds an operation of the line. Refuses a message to the sender itself, a collective that is too

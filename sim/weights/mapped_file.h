@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A file in memory, as far as it is read and no further: checkpoints are larger than memory.
+// A file that is mapped into memory: checkpoints can be larger than memory.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@
 namespace reshard::sim {
 namespace {
 
-// As the format's own readers have it.
+// The limit of the format's own readers.
 constexpr std::uint64_t kMostHeaderBytes = 100'000'000;
 constexpr JsonLimits kHeaderLimits{4, std::int64_t{1} << 24, std::size_t{1} << 20};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The header of a safetensors file: 8 bytes, the length of a JSON object, little-endian; the
-// object, by name {"dtype", "shape", "data_offsets": [begin, end]}; then the data, of which every
-// byte belongs to one tensor. Tensors are row-major and little-endian.
+// object, by name {"dtype", "shape", "data_offsets": [begin, end]}; then the data. Each byte of it
+// belongs to one tensor. Tensors are row-major and little-endian.
 #pragma once
 
 #include <cstddef>

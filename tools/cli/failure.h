@@ -20,7 +20,7 @@ struct Stopped {
   std::vector<std::string> reported;  // what this process reported
 };
 
-// The exit code and the sentences for standard error that an exception stands for.
+// The exit code of an exception, and its sentences for standard error.
 //
 //   1  a check that the user asked for did not hold
 //   2  the input is wrong

@@ -64,7 +64,7 @@ Plan plan_from(const std::string& file) {
 
 namespace {
 
-// Throws InputError for an option that describes a request beside a file that does.
+// Throws InputError for an option that describes a request if a file already does.
 void refuse_request_options(const RequestOptions& options, std::string_view file_option) {
   for (const auto& [given, name] : {std::pair{!options.mesh.empty(), "--mesh"},
                                     {!options.to_mesh.empty(), "--to-mesh"},

@@ -107,7 +107,7 @@ class Choices {
       });
   }
 
-  // The node's ranks beside those that hold what it lacks, alone and with each of these.
+  // The node's ranks together with those that hold what it lacks, alone and with each of these.
   void holding_most(RankMask node) {
     std::vector<Int128> owes(routes_.ranks(), 0);
     for (const JointItem& item : items_)

@@ -85,7 +85,7 @@ std::map<std::int32_t, Crossed> crossed(const Topology& topology, std::int32_t d
     for (std::int32_t b = 0; b < devices; ++b)
       if (a != b) follow(Rank{a}, Rank{b});
     if (topology.nodes() < 2) continue;
-    Rank outside{topology.node().devices};  // one of the next node stands for all
+    Rank outside{topology.node().devices};  // one of the next node represents all
     follow(Rank{a}, outside);
     follow(outside, Rank{a});
   }

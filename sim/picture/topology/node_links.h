@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The links of a node, and the GPUs whose routes cross each. All nodes are alike, so those of the
-// first stand for all.
+// first are enough.
 #pragma once
 
 #include <cstdint>

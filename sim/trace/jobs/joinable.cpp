@@ -50,7 +50,7 @@ class Sets {
   }
 
  private:
-  using Place = std::pair<std::int32_t, Rank>;  // a stream (all: 0), a rank
+  using StreamOfRank = std::pair<std::int32_t, Rank>;  // a stream (all: 0), a rank
 
   struct OpenSet {
     JoinedSet members = {};
@@ -61,7 +61,7 @@ class Sets {
     std::map<Rank, OpId> before = {}, after = {};  // the neighbours on the stream
   };
 
-  Place place(const TraceOperation& operation, Rank rank) const {
+  StreamOfRank place(const TraceOperation& operation, Rank rank) const {
     return {across_streams_ ? 0 : operation.stream, rank};
   }
 
@@ -180,7 +180,7 @@ class Sets {
   }
 
   void find_next() {
-    std::map<Place, std::int32_t> waiting;  // a set whose next operation is not known
+    std::map<StreamOfRank, std::int32_t> waiting;  // a set whose next operation is not known
     for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
       auto op = id_of<OpId>(i);
       std::int32_t own = member_of_[op];
@@ -239,8 +239,8 @@ class Sets {
   IndexVector<OpId, std::int32_t> member_of_;  // a set
   std::vector<bool> shared_;  // by communicator: it orders what no single stream does
   std::vector<OpenSet> sets_;
-  std::vector<std::int32_t> open_;  // sets, in the order in which they were opened
-  std::map<Place, OpId> last_;      // on a stream of a rank
+  std::vector<std::int32_t> open_;     // sets, in the order in which they were opened
+  std::map<StreamOfRank, OpId> last_;  // on a stream of a rank
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace reshard::sim {
 namespace {
 
-// The requests of all lines, with the names of the lines, beside each other in their own stages.
+// The requests of all lines, with the names of the lines; each line keeps its own stages.
 TraceRedistribute together(const Trace& trace, const JoinedSet& set) {
   auto requests = std::make_shared<std::vector<Request>>();
   Stages groups;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Redistributions of a trace that can be moved together, as one job on one line.
 //
-// A trace says of redistributions on one stream in which order they are issued, not that one needs
-// the other: what needs another names it in `after`. Lines are a *set* if
+// Redistributions on one stream are issued in the order of a trace, but that does not mean that one
+// needs the other: what needs another names it in `after`. Lines are a *set* if
 //
 //   - they name the same lines in `after`, and the same lines name them,
 //   - they are on one stream, alike in `async` and `transport`, and no other operation of that
-//     stream stands between them on any of their ranks,
+//     stream comes between them on any of their ranks,
 //   - what comes directly before them on that stream, and what comes directly after, is the same
 //     for all of them (on ranks where nothing does, there is nothing to wait for),
 //   - they use one communicator on the same ranks, and nothing uses it between them; or

@@ -74,7 +74,7 @@ class Plan:
 
     @functools.cached_property
     def tensors(self) -> Tuple[PlannedTensor, ...]:
-        """In the order of the requests. Of a rank's buffers, those of the t-th, from 0, are 2 * t,
+        """In the order of the requests. On a rank, tensor t, counted from 0, has the buffers 2 * t,
         the source, and 2 * t + 1, the destination."""
         return tuple(map(self._tensor, range(self.tensor_count)))
 
@@ -95,7 +95,7 @@ class Plan:
         return numbers
 
     def tensor_number(self, tensor: Union[int, str, None] = None) -> int:
-        """Of a tensor by its number or name; None: the only one."""
+        """The number of a tensor by its number or name; None: the only one."""
         count = self.tensor_count
         if tensor is None and count == 1:
             return 0
@@ -115,7 +115,7 @@ class Plan:
 
     @functools.cached_property
     def dtype(self) -> str:
-        """ "bf16". Of all tensors; raises InputError if they differ."""
+        """ "bf16", of all tensors; raises InputError if they differ."""
         dtypes = dict.fromkeys(tensor.dtype for tensor in self.tensors)
         if len(dtypes) > 1:
             raise library.InputError(

@@ -43,6 +43,7 @@ struct PackedTree {
   std::int32_t commodity;
   std::int32_t granules;  // number of the commodity's granules
   std::vector<Branch> branches;
+  friend bool operator==(const PackedTree&, const PackedTree&) = default;
 };
 
 struct PackingOptions {

@@ -170,6 +170,17 @@ std::int32_t stream_count(const Plan& plan) {
 std::vector<Slot> slots_of(const Step& step) {
   std::vector<Slot> slots;
   for_each_slot(step, [&](Slot slot) { slots.push_back(slot); });
+  if (slots.empty()) return slots;
+  // Sorting the ends of all messages would take as long as their proof.
+  auto [least, most] = std::minmax_element(slots.begin(), slots.end());
+  if (auto end = static_cast<std::size_t>(*most) + 1; *least >= 0 && end / 8 < slots.size()) {
+    std::vector<bool> takes_part(end);
+    for (Slot slot : slots) takes_part[to_index(slot)] = true;
+    slots.clear();
+    for (std::size_t slot = 0; slot < end; ++slot)
+      if (takes_part[slot]) slots.push_back(static_cast<Slot>(slot));
+    return slots;
+  }
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
   return slots;

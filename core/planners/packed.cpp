@@ -21,6 +21,7 @@
 #include "core/packing/pipelined_trees.h"
 #include "core/packing/stage_loads.h"
 #include "core/plan/streams.h"
+#include "core/planners/packings.h"
 #include "core/planners/planner.h"
 #include "core/traffic/accounting.h"
 
@@ -35,16 +36,6 @@ constexpr std::size_t kMaxFoldingRanks = 1 << 12;
 constexpr std::int32_t kMaxChunks = 128, kManyChunks = 24;
 constexpr std::int32_t kDirect = 0;  // `chunks` of a variant with p2p's plan
 
-// The kind of trees to look for.
-struct Aim {
-  // The price of a hop over the longest latency, in thousandths of that of the busiest resource
-  // class.
-  std::int64_t latency_permille;
-  // How long a resource class can be busy before it becomes expensive, in multiples of the bound.
-  std::int64_t bounds = 1;
-  int shallower_rounds = 0;
-  friend bool operator==(const Aim&, const Aim&) = default;
-};
 constexpr Aim kUsual{200}, kFewestLatencies{10'000'000};
 // For jobs of many tensors, which are long: relays only where links differ by some hundredths.
 constexpr Aim kJob{1000};
@@ -57,31 +48,6 @@ std::int64_t item_count(const Demand& demand) {
   std::int64_t all = 0;
   for (const TensorKind& kind : demand.kinds()) all += kind.item_count(kMaxItems);
   return std::min(all, kMaxItems + 1);
-}
-
-// Enough granules that none keeps the narrowest resource class busy for more than 1/32 of the
-// target time; fewer if each has many hops.
-//
-// Jobs of many tensors have finer ones, as they have many commodities for the same links.
-std::int32_t granules_for(const Commodities& commodities, const RankRoutes& routes,
-                          std::int64_t symmetries, std::int64_t target_ps) {
-  bool many = commodities.demand().requests().size() > 1;
-  const Int128 kMaxGranules = many ? 1 << 13 : 512, kShare = many ? 1024 : 32;
-  const Int128 kMaxHops = many ? 1 << 17 : 1 << 18;
-  Int128 bytes = 0, narrowest = 0, needers = 0;
-  for (const Commodity& commodity : commodities.list()) {
-    bytes += commodity.bytes;
-    needers += static_cast<std::int64_t>(commodity.needers.size());
-  }
-  for (const RankRoutes::ResourceClass& resource_class : routes.classes()) {
-    Int128 rate = Int128{resource_class.bytes_per_s} * resource_class.resources;
-    narrowest = narrowest == 0 ? rate : std::min(narrowest, rate);
-  }
-  auto count = static_cast<std::int64_t>(commodities.list().size());
-  Int128 carried = std::max<Int128>(1, narrowest * target_ps / kPsPerSecond);
-  Int128 wanted = bytes / carried * kShare + bytes % carried * kShare / carried,
-         most = std::min(kMaxGranules, kMaxHops * count / needers / symmetries);
-  return static_cast<std::int32_t>(std::clamp<Int128>(wanted, 1, std::max<Int128>(1, most)));
 }
 
 // The first chunks are small, so that the others start soon; the last are small, so that little is
@@ -106,7 +72,8 @@ class PackedPlanner {
         symmetry_(commodities_, *input.topology),
         routes_(*input.topology, commodities_.ranks(), symmetry_),
         bound_ps_(std::max<std::int64_t>(
-            1, bound_of(demand.requests(), *input.topology, Switches::Forward).time_ps())) {
+            1, bound_of(demand.requests(), *input.topology, Switches::Forward).time_ps())),
+        packings_(commodities_, routes_, symmetry_, bound_ps_) {
     for (const RankRoutes::Trunk& trunk : routes_.trunks())
       latency_ps_ = std::max(latency_ps_, trunk.latency_ps);
   }
@@ -116,7 +83,7 @@ class PackedPlanner {
       offer({}, 1);
       return taken();
     }
-    Packing usual = packing(usual_aim());
+    const Packing& usual = packing(usual_aim());
     hops_ = hops_of(usual);
     std::int32_t count = chunks_for(usual);
     is_only_plan_ = is_large();
@@ -148,22 +115,7 @@ class PackedPlanner {
     bool cut = false;        // to fit
   };
 
-  Packing packing(const Aim& aim) const {
-    PackingOptions options;
-    options.target_ps = aim.bounds * bound_ps_;
-    options.latency_permille = aim.latency_permille;
-    options.shallower_rounds = aim.shallower_rounds;
-    if (is_job()) {
-      options.together = 2;
-      options.latency_of_full = true;
-      options.rounds = 4;
-    } else if (is_large()) {
-      options.rounds = 1;
-    }
-    options.granules = granules_for(commodities_, routes_, symmetry_.size(), bound_ps_);
-    return pack(commodities_, routes_, symmetry_, options);
-  }
-
+  const Packing& packing(const Aim& aim) { return packings_.of(aim, is_large()); }
   Aim usual_aim() const { return is_job() ? kJob : kUsual; }
   bool is_job() const { return demand_.requests().size() > 1; }
   // Whether making more than one plan would take too long; and whether making many would.
@@ -212,9 +164,14 @@ class PackedPlanner {
     return count;
   }
 
-  // Makes the plan and keeps it if it is the best so far; returns whether it is.
+  // Makes the plan and keeps it if it is the best so far; returns whether it is. A plan is not made
+  // twice, as it would not be better: different aims often lead to the same trees.
   bool offer(const Packing& packing, std::int32_t wanted) {
     std::int32_t chunks = std::min(wanted, most_chunks(packing)), waves = 0;
+    for (const auto& [other, its_chunks] : tried_)
+      if (its_chunks == chunks && (other == &packing || other->trees == packing.trees))
+        return false;
+    tried_.emplace_back(&packing, chunks);
     Plan plan({demand_.requests().begin(), demand_.requests().end()}, "packed");
     Explanation explanation;
     auto say = [&](StepId id, std::string why) {
@@ -267,25 +224,25 @@ class PackedPlanner {
   // Tries trees of other depths, then more chunks; of a long job only the shallower trees, which
   // help most.
   void try_other_depths(const Packing& usual) {
-    Packing best = usual;
+    const Packing* best = &usual;
     for (const Aim& aim : kOtherDepths) {
       if (!is_slow()) return;
       if (aim == usual_aim()) continue;
-      Packing other = packing(aim);
-      if (offer(other, best_->chunks)) best = std::move(other);
+      const Packing& other = packing(aim);
+      if (offer(other, best_->chunks)) best = &other;
       if (is_long()) return;
     }
-    while (is_slow() && best_->chunks < most_chunks(best))
-      if (!offer(best, 2 * best_->chunks)) break;
+    while (is_slow() && best_->chunks < most_chunks(*best))
+      if (!offer(*best, 2 * best_->chunks)) break;
   }
 
   void try_small(const Packing& usual) {
-    Packing best = usual;
+    const Packing* best = &usual;
     for (const Aim& aim : kSmall) {
-      Packing other = packing(aim);
-      if (offer(other, 1)) best = std::move(other);
+      const Packing& other = packing(aim);
+      if (offer(other, 1)) best = &other;
     }
-    for (std::int32_t chunks = 2 * best_->chunks; offer(best, chunks);) chunks *= 2;
+    for (std::int32_t chunks = 2 * best_->chunks; offer(*best, chunks);) chunks *= 2;
   }
 
   // For machines on which every step costs a launch, whatever its bytes.
@@ -295,7 +252,7 @@ class PackedPlanner {
     if (is_job()) return try_direct();
     for (std::span<const Aim> aims : {std::span<const Aim>(kOtherDepths), {kSmall}})
       for (const Aim& aim : aims) {
-        Packing other = packing(aim);
+        const Packing& other = packing(aim);
         for (std::int32_t chunks : kFew) offer(other, chunks);
       }
     try_direct();
@@ -369,8 +326,10 @@ class PackedPlanner {
   Symmetry symmetry_;
   RankRoutes routes_;
   std::int64_t bound_ps_, latency_ps_ = 1;
+  Packings packings_;
   std::int64_t hops_ = 0;      // of the usual packing
   bool is_only_plan_ = false;  // the first plan that fits will be taken, whatever its time
+  std::vector<std::pair<const Packing*, std::int32_t>> tried_;  // with so many chunks
   std::optional<Variant> best_;
 };
 

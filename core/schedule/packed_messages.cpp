@@ -20,19 +20,29 @@ std::optional<std::int64_t> stretch_at(const Plan& plan, const Move& move, Slot 
                     sends ? move.source_lo : move.destination_lo, move.extents);
 }
 
-// Whether moves [first, first + count) follow each other in one buffer without gaps.
-bool is_contiguous(const Plan& plan, const MoveList& moves, std::size_t first, std::size_t count,
-                   Slot slot, MessageEnd end) {
-  std::optional<std::pair<BufferId, std::int64_t>> next;
-  for (std::size_t i = first; i < first + count; ++i) {
-    Move move = moves[i];
-    BufferId buffer = end == MessageEnd::Sender ? move.source : move.destination;
-    std::optional<std::int64_t> at = stretch_at(plan, move, slot, end);
-    if (!at || (next && *next != std::pair(buffer, *at))) return false;
-    next = {buffer, *at + element_count(move.extents)};
+// Whether moves that are added one after another follow each other in one buffer without gaps.
+class Contiguity {
+ public:
+  Contiguity(const Plan& plan, Slot slot, MessageEnd end) : plan_(plan), slot_(slot), end_(end) {}
+
+  void add(const Move& move, std::int64_t elements) {
+    if (!holds_) return;
+    BufferId buffer = end_ == MessageEnd::Sender ? move.source : move.destination;
+    std::optional<std::int64_t> at = stretch_at(plan_, move, slot_, end_);
+    holds_ = at && (is_first_ || next_ == std::pair(buffer, *at));
+    if (!holds_) return;
+    next_ = {buffer, *at + elements};
+    is_first_ = false;
   }
-  return true;
-}
+  bool holds() const { return holds_; }
+
+ private:
+  const Plan& plan_;
+  Slot slot_;
+  MessageEnd end_;
+  bool holds_ = true, is_first_ = true;
+  std::pair<BufferId, std::int64_t> next_ = {};  // unless the first
+};
 
 // The outermost dim such that the box of one index in all dims before it is contiguous at both
 // ends; the number of dims if no such box is as large as a transfer.
@@ -71,13 +81,18 @@ PackedBytes packed_bytes(const Plan& plan, const ExchangeStep& step,
   };
   for_each_transfer(message.moves.count, bytes_of, [&](std::size_t first, std::size_t count) {
     std::int64_t bytes = 0;
-    for (std::size_t i = first; i < first + count; ++i) bytes += bytes_of(i);
+    Contiguity sender(plan, message.source, MessageEnd::Sender),
+        receiver(plan, message.destination, MessageEnd::Receiver);
+    for (std::size_t i = first; i < first + count; ++i) {
+      Move move = step.moves[message.moves.first + i];
+      std::int64_t elements = element_count(move.extents);
+      bytes += elements * plan.element_bytes(move.source);
+      sender.add(move, elements);
+      receiver.add(move, elements);
+    }
     bytes = ceil_div(bytes, kPackedAlignment) * kPackedAlignment;
-    first += message.moves.first;
-    if (!is_contiguous(plan, step.moves, first, count, message.source, MessageEnd::Sender))
-      out.sender += bytes;
-    if (!is_contiguous(plan, step.moves, first, count, message.destination, MessageEnd::Receiver))
-      out.receiver += bytes;
+    if (!sender.holds()) out.sender += bytes;
+    if (!receiver.holds()) out.receiver += bytes;
   });
   return out;
 }

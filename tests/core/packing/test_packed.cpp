@@ -4,11 +4,13 @@
 #include <catch2/catch.hpp>
 
 #include <map>
+#include <set>
 
 #include "core/base/errors.h"
 #include "core/proof/proof.h"
 #include "core/schedule/held_memory.h"
 #include "core/schedule/temporaries.h"
+#include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
 #include "sim/study/study.h"
 #include "tests/core/packing/packing_cases.h"
@@ -284,6 +286,28 @@ TEST_CASE("a memory limit asks for more chunks, and is an error where none fits"
   CHECK(tight->time_ps() < free->time_ps() / 10 * 12);
   CHECK_THROWS_AS(studied(request, topology, "packed", TransportKind::Ideal, least - 1),
                   InputError);
+}
+
+TEST_CASE("aims that lead to the same trees cost no plan") {
+  Topology topology = sim::find_topology("dgx-h100:2");
+  for (const Request& request :
+       {large("8", "S(0)", "S(1)"), large("4x4", "S(0)R", "RS(1)"),
+        large("3x5", "S(0)S(1)", "S(1)R"), large("16", "P(sum)", "S(0)")}) {
+    CAPTURE(request.text());
+    std::size_t timed = 0;
+    std::set<std::string> plans;
+    PlannerInput input;
+    input.topology = &topology;
+    input.steps_in_turn = true;
+    input.plan_time = [&](const Plan& plan, const Topology&, std::int64_t) {
+      ++timed;
+      plans.insert(to_text(plan));
+      return std::int64_t{1} << 50;  // all aims are tried
+    };
+    make_plan(find_planner("packed"), request, input);
+    CHECK(timed >= 4);
+    CHECK(timed <= plans.size() + 1);  // p2p's plan may be among those of trees
+  }
 }
 
 }  // namespace reshard

@@ -30,7 +30,8 @@ TEST_CASE("Each tensor of a check is a test") {
   CHECK((cases[1].name == "a" && cases[1].failures.empty()));
   REQUIRE(cases[2].failures.size() == 1);
   CHECK(cases[2].failures[0] ==
-        "wrong tensor: rank 0: b<&[:,:] in 'ab' gets a[:,:] of rank 0; line 7");
+        "wrong tensor: rank 0: b<&[:,:] in 'ab' gets a[:,:] of rank 0; line 7; looks like: what is "
+        "read from 'ab' of rank 0 is shifted by -2 rows there");
   pugi::xml_document document;
   REQUIRE(document.load_string(junit_xml("s", cases).c_str()));
   pugi::xml_node suite = document.child("testsuites").child("testsuite");

@@ -85,7 +85,3 @@ class BuffersTest(unittest.TestCase):
         reshard.execute_all(plan, [{"master": held}, None], [None, {"w": got}])
         self.assertEqual(bytes(got[:8]).hex(), "003c00c000380042")
         self.assertEqual(bytes(got[8:]), b"\x77" * 4)
-
-
-if __name__ == "__main__":
-    unittest.main()

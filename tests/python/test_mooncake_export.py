@@ -119,7 +119,3 @@ class RoundTripTest(unittest.TestCase):
         ]:
             with self.subTest(sentence), self.assertRaisesRegex(reshard.InputError, sentence):
                 exported_layouts(header(lines))
-
-
-if __name__ == "__main__":
-    unittest.main()

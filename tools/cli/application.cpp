@@ -27,14 +27,25 @@ const CLI::App& innermost(const CLI::App& app) {
 
 }  // namespace
 
-void begin(CLI::App& app) {
+void add_commands(CLI::App& app, std::span<const CommandRow> rows,
+                  std::span<const std::string> arguments) {
   app.formatter(std::make_shared<HelpFormatter>(screen_width()));
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", std::string("reshard ") + kVersion);
   app.set_help_all_flag("--help-all", "print the help of all commands");
-}
-
-void end(CLI::App& app) {
+  auto named = [&](const CommandRow& row) {
+    return !arguments.empty() && row.name == arguments.front();
+  };
+  // Other names among the arguments can be those of commands, too.
+  auto is_name = [&](const std::string& argument) {
+    return argument == "--help-all" ||
+           std::any_of(rows.begin(), rows.end(),
+                       [&](const CommandRow& row) { return row.name == argument; });
+  };
+  bool one = std::any_of(rows.begin(), rows.end(), named) &&
+             std::none_of(arguments.begin() + 1, arguments.end(), is_name);
+  for (const CommandRow& row : rows)
+    if (!one || named(row)) row.add(app);
   app.footer(
       "Example:\n  reshard simulate --mesh 4x4 --shape 32,8192,4096 --from 'S(0)S(1)' --to "
       "'S(1)S(0)'\n\nRun reshard COMMAND --help for more.");
@@ -67,20 +78,14 @@ std::string text(const CLI::ParseError& error, const CLI::App& app) {
 
 CommandOutput output_of(std::vector<std::string> arguments) {
   CLI::App app(kPurpose, "reshard");
-  begin(app);
-  add_plan_command(app);
-  add_simulate_command(app);
-  add_replay_command(app);
-  add_sweep_command(app);
-  add_calibrate_command(app);
-  add_topo_command(app);
-  add_check_command(app);
-  add_digest_command(app);
-  add_layout_command(app);
-  add_where_command(app);
-  add_compare_command(app);
-  add_ops_command(app);
-  end(app);
+  constexpr CommandRow kCommands[] = {
+      {"plan", add_plan_command},           {"simulate", add_simulate_command},
+      {"replay", add_replay_command},       {"sweep", add_sweep_command},
+      {"calibrate", add_calibrate_command}, {"topo", add_topo_command},
+      {"check", add_check_command},         {"digest", add_digest_command},
+      {"layout", add_layout_command},       {"where", add_where_command},
+      {"compare", add_compare_command},     {"ops", add_ops_command}};
+  add_commands(app, kCommands, arguments);
   Captured printed;
   CommandOutput output;
   try {

@@ -3,7 +3,9 @@
 // that runs one command and returns what it prints.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace CLI {
@@ -13,10 +15,14 @@ class ParseError;
 
 namespace reshard::tools {
 
-// Adds what precedes the commands: the help, the version, and that a command is required.
-void begin(CLI::App& app);
-// Adds what follows the commands: the footer of the help.
-void end(CLI::App& app);
+struct CommandRow {
+  std::string_view name;  // empty: of several commands, which need all others
+  void (*add)(CLI::App&);
+};
+// Adds the help, the version and the commands. If the arguments begin with the name of a command
+// only that is added, as declaring the options of all takes longer than most plans.
+void add_commands(CLI::App& app, std::span<const CommandRow> rows,
+                  std::span<const std::string> arguments);
 
 // Says in one sentence what is wrong with the arguments.
 std::string text(const CLI::ParseError& error, const CLI::App& app);

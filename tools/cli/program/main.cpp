@@ -3,10 +3,12 @@
 // done; failure.h lists the others.
 #include <malloc.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <limits>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "core/base/errors.h"
 #include "tools/cli/application.h"
@@ -22,29 +24,19 @@ namespace {
   fail_together(backend_of(argc, argv), std::make_exception_ptr(InputError(what)));
 }
 
-void add_commands(CLI::App& app) {
-  begin(app);
-  add_plan_command(app);
-  add_simulate_command(app);
-  add_replay_command(app);
-  add_sweep_command(app);
-  add_validate_command(app);
-  add_calibrate_command(app);
-  add_topo_command(app);
-  add_check_command(app);
-  add_digest_command(app);
-  add_layout_command(app);
-  add_where_command(app);
-  add_compare_command(app);
-  add_ops_command(app);
-  add_doctor_command(app);
-  add_manual_commands(app);
-  end(app);
-}
+constexpr CommandRow kCommands[] = {
+    {"plan", add_plan_command},         {"simulate", add_simulate_command},
+    {"replay", add_replay_command},     {"sweep", add_sweep_command},
+    {"validate", add_validate_command}, {"calibrate", add_calibrate_command},
+    {"topo", add_topo_command},         {"check", add_check_command},
+    {"digest", add_digest_command},     {"layout", add_layout_command},
+    {"where", add_where_command},       {"compare", add_compare_command},
+    {"ops", add_ops_command},           {"doctor", add_doctor_command},
+    {"", add_manual_commands}};
 
 int run(int argc, char** argv) {
   CLI::App app(kPurpose, "reshard");
-  add_commands(app);
+  add_commands(app, kCommands, std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

@@ -262,10 +262,10 @@ DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& repl
                                [](const Request& request) { return request.is_product(); });
     std::string advice = !replan   ? "a plan from a file cannot be reduced"
                          : product ? "even the smallest tensor with these layouts does not fit"
-                         : stored  ? "layouts of buffers cannot be reduced"
+                         : stored  ? "buffers cannot be reduced; --data proof moves nothing"
                                    : "explicit boxes cannot be reduced";
     std::shared_ptr<const Plan> fitting = within(memory_limit_bytes, moved, replan);
-    if (std::int64_t fits = store_bytes(*fitting); fits <= memory_limit_bytes)
+    if (std::int64_t fits = data_bytes(*fitting, stored); fits <= memory_limit_bytes)
       advice =
           fmt::format("use --data-budget {}, which moves shape {}", fits, shape_text(*fitting));
     throw InputError(fmt::format("data of {}: moving it needs {}, above the memory limit of {}; {}",

@@ -67,3 +67,23 @@ TEST_CASE("A wrong element of a shard is named by its place in the tensor") {
   REQUIRE(wrong);
   CHECK((wrong->count == 1 && wrong->index == 5 && wrong->found == 0x41880000));
 }
+
+TEST_CASE("Buffers that do not fit are refused before anything is moved") {
+  ModelTensors tensors;
+  ModelTensorId w = tensors.add("w", {64}, DType::F32);
+  Stored source(tensors), destination(tensors);
+  source.add({Rank{0}, "w", {64}, DType::F32, {{w, box_of({64}), 0, {1}}}});
+  destination.add({Rank{1}, "w", {100}, DType::F32, {{w, box_of({64}), 0, {1}}}});
+  StoredRequests requests(source, destination);
+  StudyOptions options;
+  Studies studies(std::make_shared<const Topology>(find_topology("dgx-h100:1")),
+                  find_planner("p2p"), options);
+  std::shared_ptr<const Plan> plan = studies.of(requests.requests())->shared_plan();
+  // Shards twice, 256 bytes on either side, and the buffers.
+  const std::int64_t needed = 2 * 512 + 256 + 400;
+  MakePlan never = [](std::span<const Request>) -> std::shared_ptr<const Plan> { return nullptr; };
+  CHECK(move_and_check(plan, never, needed, needed, &requests).checked);
+  CHECK_THROWS_WITH(move_and_check(plan, never, needed, needed - 1, &requests),
+                    Catch::Contains("moving it needs 1.641 KiB") &&
+                        Catch::Contains("--data proof moves nothing"));
+}

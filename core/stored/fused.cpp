@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/stored/each_index.h"
 #include "core/stored/generators.h"
 
 namespace reshard {
@@ -44,6 +46,7 @@ class Fusing {
     }
     if (buffer_.indices) check_indices();
     if (buffer_.stack != 0) check_stack();
+    if (buffer_.each != FusedBuffer::Each::None) check_each();
     if (buffer_.pad.size() != 0 && buffer_.pad.size() != shape_of(first_tensor()).size())
       throw InputError(fmt::format("pad: expected one for each of {} dims, found {}",
                                    shape_of(first_tensor()).size(), buffer_.pad.size()));
@@ -177,6 +180,15 @@ class Fusing {
                                    kMaxDims, first_tensor().name));
   }
 
+  void check_each() const {
+    if (buffer_.name.find("{}") == std::string::npos)
+      throw InputError(
+          fmt::format("each: expected a name with {{}} in it, found {}", quoted(buffer_.name)));
+    if (buffer_.stack != 0 || (!buffer_.order.empty() && buffer_.order.front() != 0) ||
+        shape_of(first_tensor()).size() < 2)
+      throw InputError("each: expected tensors of at least 2 dims, the first outermost in memory");
+  }
+
   // What a rank has of a block: what the placements leave it; if rows are mapped, of these runs.
   struct BlockShare {
     std::size_t block;
@@ -277,7 +289,10 @@ class Fusing {
     Shape stored = in_memory(first).second;
     if (buffer_.stack != 0) out.shape.push_back(entries);
     for (std::int64_t extent : stored) out.shape.push_back(extent);
-    to_.add(std::move(out));
+    if (buffer_.each == FusedBuffer::Each::None)
+      to_.add(std::move(out));
+    else
+      add_each(to_, out, buffer_.each);
   }
 
   void add_entry(std::int32_t position, const std::vector<BlockShare>& shares, const Shape& shape,

@@ -56,6 +56,10 @@ struct FusedBuffer {
   // If not 0, so many blocks at a time are an entry of their own, filled as a buffer of these alone
   // would be; the entries lie one after another: experts whose matrices are transposed one by one.
   std::int64_t stack = 0;
+  // A buffer for each index of the outermost dim, in memory: experts that are parameters of their
+  // own. In `name`, "{}" is its number on the rank, or that of the tensors (dim 0).
+  enum class Each : std::uint8_t { None, Local, Global };
+  Each each = Each::None;
   // Its axes and its dim are not cut by the placements as well.
   std::optional<MappedIndices> indices;
   // What a rank has of each block is padded to multiples of these, by dim; empty: it is not.
@@ -65,7 +69,8 @@ struct FusedBuffer {
 };
 // Adds the buffer to every rank of the mesh that has some of it. Throws InputError for tensors
 // whose other dims differ, lengths that the sections do not divide, Partial placements, blocks to
-// repeat that do not divide the ranks, entries of a stack that differ, and indices that do not fit.
+// repeat that do not divide the ranks, entries of a stack that differ, indices that do not fit, and
+// buffers for each index if dim 0 is not outermost in memory or the name has no "{}".
 void add_fused(Stored& to, const FusedBuffer& buffer);
 
 // Tensors flattened one after another, each begun at a multiple of `align` elements; the whole

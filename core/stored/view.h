@@ -24,6 +24,13 @@ struct StridedView {
   friend bool operator==(const StridedView&, const StridedView&) = default;
 };
 
+// All but the first.
+inline DimVector without_first(const DimVector& values) {
+  DimVector out;
+  for (int d = 1; d < values.size(); ++d) out.push_back(values[d]);
+  return out;
+}
+
 // The strides of a row-major array.
 DimVector row_major(const Shape& shape);
 // A box of a row-major buffer.

@@ -170,11 +170,22 @@ class BufferLine {
     buffer.dim = static_cast<int>(fields_.integer("dim", 0, kMaxDims - 1, 0));
     if (const TraceJson* order = fields_.find("order")) read_order(*order, dims, buffer);
     buffer.stack = fields_.integer("stack", 1, kMaxBytes, 0);
+    buffer.each = each();
     if (const TraceJson* map = fields_.find("map"))
       buffer.indices = read_index_map(fields_, *map, *buffer.mesh);
     if (const TraceJson* pad = fields_.find("pad")) read_pad(*pad, buffer);
     buffer.dtype = converted();
     add_fused(to_, buffer);
+  }
+
+  FusedBuffer::Each each() {
+    constexpr std::string_view kWhat = "\"local\" or \"global\"";
+    auto word = fields_.optional_string("each", kWhat);
+    if (!word) return FusedBuffer::Each::None;
+    if (*word == "local") return FusedBuffer::Each::Local;
+    if (*word != "global")
+      throw InputError(fmt::format("each: expected {}, found {}", kWhat, reshard::quoted(*word)));
+    return FusedBuffer::Each::Global;
   }
 
   // Of buffers of this side, or of those that are only named.

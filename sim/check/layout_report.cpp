@@ -16,7 +16,12 @@ namespace {
 
 // The box of a row-major buffer that has these elements, if they are one.
 std::optional<Box> box_in(const LayoutRow& row) {
-  const StridedView& place = row.place;
+  StridedView place = row.place;
+  // An expert in a buffer of its own has one index more in the tensor than there.
+  while (place.dims() > row.buffer_shape.size() && place.extents[0] == 1) {
+    place.extents = without_first(place.extents);
+    place.strides = without_first(place.strides);
+  }
   if (place.dims() != row.buffer_shape.size()) return std::nullopt;
   DimVector strides = row_major(row.buffer_shape);
   for (int d = 0; d < place.dims(); ++d)

@@ -28,6 +28,7 @@ void add_check_command(CLI::App& app);      // command_check.cpp
 void add_digest_command(CLI::App& app);     // command_digest.cpp
 void add_layout_command(CLI::App& app);     // command_layout.cpp
 void add_where_command(CLI::App& app);      // command_layout.cpp
+void add_model_command(CLI::App& app);      // command_model.cpp
 void add_ops_command(CLI::App& app);        // command_ops.cpp
 void add_doctor_command(CLI::App& app);     // command_doctor.cpp
 void add_manual_commands(CLI::App& app);    // command_manual.cpp

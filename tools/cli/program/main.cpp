@@ -31,8 +31,8 @@ constexpr CommandRow kCommands[] = {
     {"topo", add_topo_command},         {"check", add_check_command},
     {"digest", add_digest_command},     {"layout", add_layout_command},
     {"where", add_where_command},       {"compare", add_compare_command},
-    {"ops", add_ops_command},           {"doctor", add_doctor_command},
-    {"", add_manual_commands}};
+    {"model", add_model_command},       {"ops", add_ops_command},
+    {"doctor", add_doctor_command},     {"", add_manual_commands}};
 
 int run(int argc, char** argv) {
   CLI::App app(kPurpose, "reshard");

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/models/frameworks/framework.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+
+namespace reshard::sim {
+namespace {
+
+constexpr auto kFrameworks = std::to_array<FrameworkRow>({
+    {"megatron",
+     "tp=, pp=, vpp=, cp=, dp=, ep=, etp=, order=, first=, last=, embedding-in-split, "
+     "loss-in-split, layout=, spec=te|local, experts=each|grouped, vocab-divisible=",
+     "Megatron-Core's weights", false, megatron_ranks, write_megatron},
+    {"fsdp2", "replicate=, dp=, tp=, experts=tp|ep|whole",
+     "FSDP2, over tensor parallelism if tp is given", false, fsdp2_ranks, write_fsdp2},
+    {"hsdp", "replicate=, dp=, tp=, experts=tp|ep|whole", "FSDP2 on each of several groups", false,
+     fsdp2_ranks, write_fsdp2},
+    {"fsdp1", "dp=", "FSDP1: a flat parameter for each layer", false, flat_ranks, write_fsdp1},
+    {"zero3", "dp=", "DeepSpeed's ZeRO-3: each parameter flat", false, flat_ranks, write_zero3},
+    {"vllm", "tp=, pp=, dp=, ep, replicas=, layers=, experts=linear|round-robin, redundant=",
+     "vLLM", true, vllm_ranks, write_vllm},
+    {"sglang", "tp=, pp=, dp=, ep=, moe-dp=, replicas=, layers=, redundant=", "SGLang", true,
+     sglang_ranks, write_sglang},
+    {"hf", "tp=, ep=, replicas=", "Hugging Face's tp_plan, or ep_plan", true, hugging_face_ranks,
+     write_hugging_face},
+    {"whole", "ranks=", "all of the model on every rank, as its checkpoint", true, whole_ranks,
+     write_whole},
+});
+
+}  // namespace
+
+std::span<const FrameworkRow> frameworks() { return kFrameworks; }
+
+const FrameworkRow& framework_of(const Parallelism& options) {
+  std::string names;
+  for (const FrameworkRow& row : kFrameworks) {
+    if (row.name == options.framework()) return row;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+  }
+  throw InputError(fmt::format("{}: expected a framework ({}), found {}", options.field(), names,
+                               quoted(options.framework())));
+}
+
+void require_divides(const Side& side, std::string_view key, std::int64_t n, std::int64_t length,
+                     std::string_view what) {
+  if (length % n != 0)
+    throw InputError(fmt::format("{}: {}: expected a number that divides {} {} of {}, found {}",
+                                 side.options.field(), key, length, what, side.model.family, n));
+}
+
+std::string experts_prefix(const Weight& expert) {
+  std::size_t at = expert.name.find("experts.");
+  return expert.name.substr(0, at) + "experts.";
+}
+
+}  // namespace reshard::sim

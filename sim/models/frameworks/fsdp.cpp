@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// FSDP2, which cuts what tensor parallelism left of each parameter (PyTorch,
+// distributed/fsdp/_fully_shard/_fsdp_param.py), and what flattens parameters: FSDP1, a layer at a
+// time, and DeepSpeed's ZeRO-3, one parameter at a time (runtime/zero/partition_parameters.py).
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "sim/models/frameworks/framework.h"
+#include "sim/models/frameworks/parameters.h"
+
+namespace reshard::sim {
+namespace {
+
+std::int64_t product_of(Parallelism& options, std::initializer_list<std::string_view> keys) {
+  std::int64_t out = 1;
+  for (std::string_view key : keys) {
+    out *= options.number(key, 1);
+    if (out > std::int64_t{1} << 20)
+      throw InputError(fmt::format("{}: expected at most 2^20 ranks", options.field()));
+  }
+  return out;
+}
+
+class Fsdp2 {
+ public:
+  explicit Fsdp2(const Side& side) : side_(side) {
+    Parallelism& options = side.options;
+    tp_ = options.number("tp", 1);
+    how_ = options.choice("experts", {"tp", "ep", "whole"});
+    std::int64_t replicas = options.number("replicate", 1), dp = options.number("dp", 1);
+    mesh_ = mesh_lines({{"replicate", replicas}, {"dp", dp}, {"tp", tp_}}, side.ranks);
+    if (tp_ > 1 && side.model.experts > 0)
+      side.notes.push_back(how_ == "tp"   ? "tp cuts the rows of experts (experts=ep, whole: not)"
+                           : how_ == "ep" ? "the ranks of tp share the experts"
+                                          : "tp leaves experts whole");
+  }
+
+  void write() {
+    for (const Parameter& of : parameters_of(side_.model, ExpertForm::InMemory))
+      side_.lines.buffer(of.name, mesh_, of.blocks, *of.weight, placements_of(of), of.extras);
+  }
+
+ private:
+  // dim 0, of which tp takes its part first.
+  std::string rows_twice(std::int64_t rows) const {
+    // PyTorch prints a strided shard; where tp does not divide the rows, the order says what ranks
+    // have (PyTorch issue 168134).
+    return rows % tp_ == 0 ? fmt::format("R_S(0,{})S(0)", tp_) : "RS(0)[1]S(0)[0]";
+  }
+
+  std::string placements_of(const Parameter& of) const {
+    const Weight& weight = *of.weight;
+    CutBy cut = of.cut;
+    if (of.is_expert && how_ == "ep" && tp_ > 1) return rows_twice(weight.shape[0]);
+    if (tp_ == 1 || cut == CutBy::None || (of.is_expert && how_ == "whole")) return "RS(0)R";
+    if (of.is_expert) return cut == CutBy::Rows ? "RS(0)S(1)" : "RS(0)S(2)";
+    return cut == CutBy::Rows ? rows_twice(weight.shape[0]) : "RS(0)S(1)";
+  }
+
+  const Side& side_;
+  std::int64_t tp_ = 1;
+  std::string how_;
+  MeshLines mesh_;
+};
+
+// The model's parameters as they are before they are flattened.
+void write_flat(const Side& side, bool by_layer) {
+  MeshLines mesh = mesh_lines({{"dp", std::ssize(side.ranks)}}, side.ranks);
+  auto add = [&](const WeightGroup& group, std::string_view name) {
+    std::vector<std::string> names;
+    for (const Parameter& of : parameters_of(group, side.model, ExpertForm::InMemory)) {
+      side.lines.named(of.name, mesh, of.blocks, of.extras);
+      names.push_back(of.name);
+      if (!by_layer) side.lines.flat_of(of.name, {of.name}, {"dp"}, 1, 1);
+    }
+    if (by_layer && !names.empty()) side.lines.flat_of(name, names, {"dp"}, 1, 1);
+  };
+  // FSDP1 wraps the layers; what is left is the outermost flat parameter.
+  for (const WeightGroup& layer : side.model.layers) add(layer, layer.prefix + "_flat_param");
+  WeightGroup rest{"", side.model.embedding.weights};
+  for (const Weight& weight : side.model.head.weights) rest.weights.push_back(weight);
+  add(rest, "_flat_param");
+}
+
+}  // namespace
+
+std::int64_t fsdp2_ranks(const Model&, Parallelism& options) {
+  return product_of(options, {"replicate", "dp", "tp"});
+}
+void write_fsdp2(const Side& side) { Fsdp2(side).write(); }
+
+std::int64_t flat_ranks(const Model&, Parallelism& options) { return product_of(options, {"dp"}); }
+void write_fsdp1(const Side& side) { write_flat(side, true); }
+void write_zero3(const Side& side) { write_flat(side, false); }
+
+}  // namespace reshard::sim

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Megatron-Core: tensors of section 4 of its own code (core/transformer), on two grids of the same
+// ranks (core/parallel_state.py): tp, cp, dp, pp for dense layers and etp, ep, edp, pp for experts.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "sim/models/frameworks/framework.h"
+#include "sim/models/stages.h"
+
+namespace reshard::sim {
+namespace {
+
+// "tp-cp-ep-dp-pp": the first is fastest.
+struct GridAxis {
+  std::string_view name;
+  std::int64_t size = 1, stride = 1;
+};
+enum Axis : std::uint8_t { Tp, Cp, Ep, Dp, Pp, kAxes };
+using Grid = std::array<GridAxis, kAxes>;
+constexpr std::array<std::string_view, kAxes> kAxisNames = {"tp", "cp", "ep", "dp", "pp"};
+
+void set_strides(Grid& grid, std::string_view order, Parallelism& options) {
+  std::int64_t stride = 1;
+  std::array<bool, kAxes> seen{};
+  for (std::size_t at = 0; at <= order.size();) {
+    std::size_t end = std::min(order.find('-', at), order.size());
+    std::string_view word = order.substr(at, end - at);
+    std::size_t axis = 0;
+    while (axis < kAxes && kAxisNames[axis] != word) ++axis;
+    if (axis == kAxes || seen[axis])
+      options.fail("order", "tp, cp, ep, dp and pp, each once, such as tp-cp-ep-dp-pp");
+    seen[axis] = true;
+    grid[axis].stride = stride;
+    stride *= grid[axis].size;
+    at = end + 1;
+  }
+  for (std::size_t axis = 0; axis < kAxes; ++axis)
+    if (!seen[axis] && grid[axis].size > 1)
+      options.fail("order", "tp, cp, ep, dp and pp, such as tp-cp-ep-dp-pp");
+}
+
+struct Grids {
+  Grid dense, expert;  // `tp` of the latter is etp, its `dp` edp
+
+  std::int64_t rank(const Grid& grid, std::int64_t outer, std::int64_t middle, std::int64_t inner,
+                    std::int64_t stage, const std::array<Axis, 3>& axes) const {
+    return outer * grid[axes[0]].stride + middle * grid[axes[1]].stride +
+           inner * grid[axes[2]].stride + stage * grid[Pp].stride;
+  }
+};
+
+Grids grids_of(const Model& model, Parallelism& options) {
+  Grids out{};
+  auto number = [&](Grid& grid, Axis axis, std::string_view key, std::int64_t absent) {
+    grid[axis].size = options.number(key, absent);
+  };
+  number(out.dense, Tp, "tp", 1);
+  number(out.dense, Cp, "cp", 1);
+  number(out.dense, Dp, "dp", 1);
+  number(out.dense, Pp, "pp", 1);
+  number(out.expert, Tp, "etp", out.dense[Tp].size);
+  number(out.expert, Ep, "ep", 1);
+  out.expert[Pp].size = out.dense[Pp].size;
+  std::int64_t stage = out.dense[Tp].size;
+  for (Axis axis : {Cp, Dp}) stage = std::min(stage * out.dense[axis].size, std::int64_t{1} << 40);
+  if (stage * out.dense[Pp].size > std::int64_t{1} << 20)
+    throw InputError(
+        fmt::format("{}: expected at most 2^20 ranks (tp x cp x dp x pp)", options.field()));
+  if (model.experts > 0) {
+    const std::int64_t share = out.expert[Tp].size * out.expert[Ep].size;
+    if (stage % share != 0)
+      throw InputError(fmt::format(
+          "{}: expected etp x ep to divide the {} ranks of a stage (tp x cp x dp), found {}",
+          options.field(), stage, share));
+    out.expert[Dp].size = stage / share;
+  }
+  std::string order = options.word("order", "tp-cp-ep-dp-pp");
+  set_strides(out.dense, order, options);
+  set_strides(out.expert, order, options);
+  if (model.experts > 0 && out.dense[Pp].size > 1 && out.dense[Pp].stride != out.expert[Pp].stride)
+    options.fail("order",
+                 "one that gives both grids the same stages (etp x ep = tp x cp, or pp "
+                 "last), as Megatron does");
+  return out;
+}
+
+class Writer {
+ public:
+  explicit Writer(const Side& side)
+      : side_(side), model_(side.model), grids_(grids_of(side.model, side.options)) {
+    auto& options = side_.options;
+    stages_.stages = static_cast<int>(grids_.dense[Pp].size);
+    stages_.chunks = static_cast<int>(options.number("vpp", 1, 4096));
+    stages_.first = static_cast<int>(options.number("first", 0, 4096));
+    stages_.last = static_cast<int>(options.number("last", 0, 4096));
+    stages_.counts_embedding = options.flag("embedding-in-split");
+    stages_.counts_loss = options.flag("loss-in-split");
+    layout_ = options.word("layout", "");
+    stages_.layout = layout_;
+    has_te_ = options.choice("spec", {"te", "local"}) == "te";
+    is_grouped_ = options.choice("experts", {"each", "grouped"}) == "grouped";
+    vocabulary_multiple_ = options.number("vocab-divisible", 128) * tp();
+  }
+
+  void write() {
+    assume_last();
+    StageSplit split;
+    try {
+      split = megatron_stages(stages_, static_cast<int>(model_.layers.size()));
+    } catch (const InputError& error) {
+      throw error.in(side_.options.field());
+    }
+    for (std::size_t stage = 0; stage < split.size(); ++stage) {
+      set_meshes(static_cast<std::int64_t>(stage));
+      const std::vector<StageChunk>& chunks = split[stage];
+      for (std::size_t c = 0; c < chunks.size(); ++c) {
+        prefix_ = chunks.size() > 1 ? fmt::format("model{}.", c) : "";
+        write_chunk(chunks[c], split.size() > 1);
+      }
+    }
+  }
+
+ private:
+  std::int64_t tp() const { return grids_.dense[Tp].size; }
+
+  // Megatron needs to be told how layers are shared out that stages do not share evenly.
+  void assume_last() {
+    const int layers = static_cast<int>(model_.layers.size()), n = stages_.stages;
+    if (layers % n == 0 || stages_.first > 0 || stages_.last > 0 || stages_.chunks > 1 ||
+        stages_.counts_embedding || stages_.counts_loss || !layout_.empty())
+      return;
+    const int last = layers - (n - 1) * ((layers + n - 1) / n);
+    if (last < 1) return;
+    stages_.last = last;
+    side_.notes.push_back(fmt::format(
+        "last={} is assumed, as {} stages do not share {} layers evenly; first=, last=, "
+        "embedding-in-split, loss-in-split and layout= say otherwise",
+        last, n, layers));
+  }
+
+  void set_meshes(std::int64_t stage) {
+    auto mesh = [&](const Grid& grid, const std::array<std::string_view, 3>& names,
+                    const std::array<Axis, 3>& axes) {
+      std::vector<Rank> ranks;
+      const std::int64_t n0 = grid[axes[0]].size, n1 = grid[axes[1]].size, n2 = grid[axes[2]].size;
+      for (std::int64_t i = 0; i < n0; ++i)
+        for (std::int64_t j = 0; j < n1; ++j)
+          for (std::int64_t k = 0; k < n2; ++k)
+            ranks.push_back(
+                side_.ranks[static_cast<std::size_t>(grids_.rank(grid, i, j, k, stage, axes))]);
+      return mesh_lines({{names[0], n0}, {names[1], n1}, {names[2], n2}}, ranks);
+    };
+    dense_ = mesh(grids_.dense, {"dp", "cp", "tp"}, {Dp, Cp, Tp});
+    if (model_.experts > 0) expert_ = mesh(grids_.expert, {"edp", "ep", "etp"}, {Dp, Ep, Tp});
+  }
+
+  void write_chunk(const StageChunk& chunk, bool has_stages) {
+    if (chunk.has_embedding)
+      vocabulary("embedding.word_embeddings.weight", model_.embedding.weights.front());
+    for (std::size_t i = 0; i < chunk.layers.size(); ++i)
+      write_layer(model_.layers[static_cast<std::size_t>(chunk.layers[i])],
+                  fmt::format("decoder.layers.{}.", i));
+    if (!chunk.has_head) return;
+    for (const Weight& weight : model_.head.weights)
+      if (weight.role == Role::FinalNorm)
+        whole("decoder.final_layernorm.weight", weight);
+      else if (weight.role != Role::Head)
+        other("", model_.head, weight);
+      else if (has_stages || !model_.is_tied)
+        vocabulary("output_layer.weight", weight);
+  }
+
+  void put(std::string_view name, const Weight& weight, std::string_view placements,
+           const std::vector<std::string>& blocks = {}) {
+    side_.lines.buffer(prefix_ + std::string(name), dense_,
+                       blocks.empty() ? std::vector{weight.name} : blocks, weight, placements);
+  }
+  void whole(std::string_view name, const Weight& weight) { put(name, weight, ""); }
+  void column(std::string_view name, const Weight& weight) {
+    require_divides(side_, "tp", tp(), weight.shape[0], "rows of " + weight.name);
+    put(name, weight, "RRS(0)");
+  }
+  void row(std::string_view name, const Weight& weight) {
+    const int last = weight.shape.size() - 1;
+    require_divides(side_, "tp", tp(), weight.shape[last], "columns of " + weight.name);
+    put(name, weight, fmt::format("RRS({})", last));
+  }
+  void vocabulary(std::string_view name, const Weight& weight) {
+    put(name, weight, "RRS(0)", {fmt::format("{} pad{}", weight.name, vocabulary_multiple_)});
+  }
+
+  void write_layer(const WeightGroup& layer, const std::string& to) {
+    const std::string own = to + "self_attention.";
+    const bool is_mla = layer.has(Role::KeyValueUp), has_experts = layer.has(Role::ExpertGate);
+    if (const Weight* norm = layer.find(Role::InputNorm))
+      whole(
+          has_te_ && !is_mla ? own + "linear_qkv.layer_norm_weight" : to + "input_layernorm.weight",
+          *norm);
+    if (const Weight* norm = layer.find(Role::MlpNorm))
+      whole(to + (has_te_ && !has_experts ? "mlp.linear_fc1.layer_norm_weight"
+                                          : "pre_mlp_layernorm.weight"),
+            *norm);
+    if (const Weight* norm = layer.find(Role::PostAttentionNorm))
+      whole(own + "linear_proj.post_layernorm.weight", *norm);
+    if (const Weight* norm = layer.find(Role::PostMlpNorm))
+      whole(to + "mlp.linear_fc2.post_layernorm.weight", *norm);
+    if (is_mla)
+      write_mla(layer, own);
+    else
+      write_attention(layer, own);
+    row(own + "linear_proj.weight", *layer.find(Role::AttentionOut));
+    if (const Weight* bias = layer.find(Role::AttentionOut, true))
+      whole(own + "linear_proj.bias", *bias);
+    write_mlp(layer, Role::Gate, to + "mlp.");
+    write_mlp(layer, Role::SharedGate, to + "mlp.shared_experts.");
+    if (const Weight* gate = layer.find(Role::SharedSwitch))
+      whole(to + "mlp.shared_experts.gate_weight", *gate);
+    if (has_experts) write_experts(layer, to + "mlp.");
+    for (const Weight& weight : layer.weights) other(to, layer, weight);
+  }
+
+  // Per KV head, its query heads, k and v; cut by raw rows (core/transformer/attention.py).
+  void write_attention(const WeightGroup& layer, const std::string& own) {
+    for (bool bias : {false, true}) {
+      const Weight *q = layer.find(Role::Query, bias), *k = layer.find(Role::Key, bias),
+                   *v = layer.find(Role::Value, bias);
+      if (q == nullptr || k == nullptr || v == nullptr) continue;
+      require_divides(side_, "tp", tp(), model_.heads, "attention heads");
+      require_divides(side_, "tp", tp(), q->shape[0] + k->shape[0] + v->shape[0],
+                      "rows of linear_qkv");
+      put(own + (bias ? "linear_qkv.bias" : "linear_qkv.weight"), *q, "RRS(0)",
+          {fmt::format("{}:{} {}:1 {}:1 x{}", q->name, model_.heads / model_.kv_heads, k->name,
+                       v->name, model_.head_dim)});
+    }
+    if (const Weight* norm = layer.find(Role::QueryNorm)) whole(own + "q_layernorm.weight", *norm);
+    if (const Weight* norm = layer.find(Role::KeyNorm)) whole(own + "k_layernorm.weight", *norm);
+    if (const Weight* sinks = layer.find(Role::Sinks))
+      column(own + "core_attention.softmax_offset", *sinks);
+  }
+
+  // Up projections are cut by heads; down projections are whole with Transformer Engine, else cut
+  // by rows (core/transformer/multi_latent_attention.py).
+  void write_mla(const WeightGroup& layer, const std::string& own) {
+    auto down = [&](std::string_view name, const Weight& weight) {
+      if (has_te_)
+        whole(own + std::string(name), weight);
+      else
+        column(own + std::string(name), weight);
+    };
+    require_divides(side_, "tp", tp(), model_.heads, "attention heads");
+    if (const Weight* query = layer.find(Role::Query)) {
+      column(own + "linear_q_proj.weight", *query);
+    } else {
+      down("linear_q_down_proj.weight", *layer.find(Role::QueryLatent));
+      column(own + "linear_q_up_proj.weight", *layer.find(Role::QueryUp));
+      whole(own + (has_te_ ? "linear_q_up_proj.layer_norm_weight" : "q_layernorm.weight"),
+            *layer.find(Role::QueryLatentNorm));
+    }
+    down("linear_kv_down_proj.weight", *layer.find(Role::KeyValueLatent));
+    column(own + "linear_kv_up_proj.weight", *layer.find(Role::KeyValueUp));
+    whole(own + (has_te_ ? "linear_kv_up_proj.layer_norm_weight" : "kv_layernorm.weight"),
+          *layer.find(Role::KeyValueLatentNorm));
+  }
+
+  // Gate and up are cut one by one and then joined (partition_stride 2).
+  void write_mlp(const WeightGroup& layer, Role gate, const std::string& to) {
+    auto role = [&](int i) { return static_cast<Role>(static_cast<int>(gate) + i); };
+    for (bool bias : {false, true}) {
+      const Weight *first = layer.find(gate, bias), *second = layer.find(role(1), bias);
+      if (first == nullptr || second == nullptr) continue;
+      require_divides(side_, "tp", tp(), first->shape[0], "rows of " + first->name);
+      put(to + (bias ? "linear_fc1.bias" : "linear_fc1.weight"), *first, "RRS(0)",
+          {first->name, second->name});
+    }
+    if (const Weight* down = layer.find(role(2))) row(to + "linear_fc2.weight", *down);
+    if (const Weight* bias = layer.find(role(2), true)) whole(to + "linear_fc2.bias", *bias);
+  }
+
+  void write_experts(const WeightGroup& layer, const std::string& to) {
+    const std::int64_t ep = grids_.expert[Ep].size, etp = grids_.expert[Tp].size;
+    require_divides(side_, "ep", ep, model_.experts, "experts");
+    whole(to + "router.weight", *layer.find(Role::Router));
+    if (const Weight* bias = layer.find(Role::Router, true)) whole(to + "router.bias", *bias);
+    if (const Weight* bias = layer.find(Role::RouterBias)) whole(to + "router.expert_bias", *bias);
+    for (bool bias : {false, true}) {
+      const Weight *gate = layer.find(Role::ExpertGate, bias),
+                   *up = layer.find(Role::ExpertUp, bias),
+                   *down = layer.find(Role::ExpertDown, bias);
+      if (gate == nullptr || up == nullptr || down == nullptr) continue;
+      require_divides(side_, "etp", etp, gate->shape[1], "rows of " + gate->name);
+      expert(to, "linear_fc1", {gate->name, up->name}, *gate, "RS(0)S(1)", 1);
+      expert(to, "linear_fc2", {down->name}, *down, bias ? "RS(0)R" : "RS(0)S(2)", 0);
+    }
+  }
+
+  // weight0, weight1, ... of the rank's own experts, or all of them in one buffer, each transposed.
+  void expert(const std::string& to, std::string_view name, const std::vector<std::string>& blocks,
+              const Weight& weight, std::string_view placements, int dim) {
+    BufferExtras extras{.dim = dim};
+    std::string buffer = fmt::format("{}{}experts.{}.{}{{}}", prefix_, to, name,
+                                     weight.is_bias() ? "bias" : "weight");
+    if (is_grouped_) {
+      if (weight.is_bias()) side_.options.fail("experts", "each, for experts with biases");
+      extras.order = "[0, 2, 1]";
+      buffer = fmt::format("{}{}experts.{}", prefix_, to, dim == 1 ? "weight1" : "weight2");
+    } else {
+      extras.each = "local";
+    }
+    side_.lines.buffer(buffer, expert_, blocks, weight, placements, extras);
+  }
+
+  // What a file of names added.
+  void other(const std::string& to, const WeightGroup& group, const Weight& weight) {
+    const std::string name = to + weight.name.substr(group.prefix.size());
+    if (weight.role == Role::Whole) whole(name, weight);
+    if (weight.role == Role::Column) column(name, weight);
+    if (weight.role == Role::Row) row(name, weight);
+  }
+
+  const Side& side_;
+  const Model& model_;
+  Grids grids_;
+  MegatronStages stages_;
+  std::string layout_, prefix_;
+  bool has_te_ = true, is_grouped_ = false;
+  std::int64_t vocabulary_multiple_ = 128;
+  MeshLines dense_, expert_;
+};
+
+}  // namespace
+
+std::int64_t megatron_ranks(const Model& model, Parallelism& options) {
+  Grids grids = grids_of(model, options);
+  return grids.dense[Tp].size * grids.dense[Cp].size * grids.dense[Dp].size * grids.dense[Pp].size;
+}
+
+void write_megatron(const Side& side) { Writer(side).write(); }
+
+}  // namespace reshard::sim

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/models/frameworks/serving.h"
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "sim/models/frameworks/parameters.h"
+
+namespace reshard::sim {
+namespace {
+
+class Writer {
+ public:
+  Writer(const Side& side, const Serving& serving)
+      : side_(side), model_(side.model), serving_(serving) {}
+
+  void write() {
+    for (const ServingStage& stage : serving_.stages) {
+      stage_ = &stage;
+      // A stage that needs the embedding as its head has it under its own name.
+      if (stage.has_embedding || (stage.has_head && model_.is_tied))
+        vocabulary(model_.embedding.weights.front(), stage.has_embedding
+                                                         ? model_.embedding.weights.front()
+                                                         : model_.head.weights.back());
+      for (int layer : stage.layers) write_layer(model_.layers[static_cast<std::size_t>(layer)]);
+      if (!stage.has_head) continue;
+      for (const Weight& weight : model_.head.weights)
+        if (weight.role != Role::Head)
+          own(weight);
+        else if (!model_.is_tied)
+          vocabulary(weight, weight);
+    }
+  }
+
+ private:
+  // `tensor` is the name that the stage needs it for.
+  void vocabulary(const Weight& weight, const Weight& tensor) {
+    put(weight.name, stage_->attention, weight,
+        {fmt::format("{} pad{}", tensor.name, serving_.vocabulary_multiple)}, "RS(0)");
+  }
+
+  void put(const std::string& name, const MeshLines& mesh, const Weight& weight,
+           const std::vector<std::string>& blocks, std::string_view placements = {}) {
+    side_.lines.buffer(name, mesh, blocks, weight, placements);
+  }
+
+  // Under its own name, cut as its role says.
+  void own(const Weight& weight) {
+    const int last = weight.shape.size() - 1;
+    switch (weight.role) {
+      case Role::Query:
+      case Role::QueryUp:
+      case Role::KeyValueUp:
+      case Role::Sinks:
+        require_divides(side_, "tp", serving_.attention_tp, model_.heads, "attention heads");
+        return put(weight.name, stage_->attention, weight, {weight.name}, "RS(0)");
+      case Role::AttentionOut:
+        if (weight.is_bias()) break;
+        require_divides(side_, "tp", serving_.attention_tp, model_.heads, "attention heads");
+        return put(weight.name, stage_->attention, weight, {weight.name}, "RS(1)");
+      case Role::Down:
+      case Role::SharedDown:
+      case Role::Row:
+        if (weight.is_bias()) break;
+        require_divides(side_, "tp", serving_.dense_tp, weight.shape[last],
+                        "columns of " + weight.name);
+        return put(weight.name, stage_->dense, weight, {weight.name}, fmt::format("RS({})", last));
+      case Role::Column:
+        require_divides(side_, "tp", serving_.dense_tp, weight.shape[0], "rows of " + weight.name);
+        return put(weight.name, stage_->dense, weight, {weight.name}, "RS(0)");
+      default:
+        break;
+    }
+    put(weight.name, stage_->attention, weight, {weight.name});
+  }
+
+  void write_layer(const WeightGroup& layer) {
+    const bool is_mla = layer.has(Role::KeyValueUp);
+    for (const Weight& weight : layer.weights) {
+      switch (weight.role) {
+        case Role::Query:
+          if (is_mla)
+            own(weight);
+          else
+            write_qkv(layer, weight);
+          break;
+        case Role::QueryLatent:  // with the latent of keys and values, whole on every rank
+          put(renamed(weight, "fused_qkv_a_proj"), stage_->attention, weight,
+              {weight.name, layer.find(Role::KeyValueLatent)->name});
+          break;
+        case Role::KeyValueLatent:
+          if (!layer.has(Role::QueryLatent)) own(weight);
+          break;
+        case Role::Gate:
+          write_gate_up(weight, *layer.find(Role::Up, weight.is_bias()));
+          break;
+        case Role::SharedGate:
+          write_gate_up(weight, *layer.find(Role::SharedUp, weight.is_bias()));
+          break;
+        case Role::ExpertGate:
+          write_expert(weight, layer.find(Role::ExpertUp, weight.is_bias()));
+          break;
+        case Role::ExpertDown:
+          write_expert(weight, nullptr);
+          break;
+        case Role::Key:
+        case Role::Value:
+        case Role::Up:
+        case Role::SharedUp:
+        case Role::ExpertUp:
+          break;
+        default:
+          own(weight);
+      }
+    }
+  }
+
+  // "model.layers.3.self_attn.q_proj.weight" with another projection.
+  static std::string renamed(const Weight& weight, std::string_view projection) {
+    std::size_t end = weight.name.rfind('.'), begin = weight.name.rfind('.', end - 1);
+    return weight.name.substr(0, begin + 1) + std::string(projection) + weight.name.substr(end);
+  }
+
+  // KV heads are given to several ranks if there are more ranks than heads.
+  void write_qkv(const WeightGroup& layer, const Weight& query) {
+    const std::int64_t n = serving_.attention_tp, kv = model_.kv_heads;
+    require_divides(side_, "tp", n, model_.heads, "attention heads");
+    if (kv % n != 0 && n % kv != 0)
+      throw InputError(fmt::format(
+          "{}: tp: expected a number that divides {} KV heads, or a multiple of it, found {}",
+          side_.options.field(), kv, n));
+    std::vector<std::string> blocks{query.name};
+    for (Role role : {Role::Key, Role::Value})
+      blocks.push_back(
+          fmt::format("{} x{} repeat", layer.find(role, query.is_bias())->name, model_.head_dim));
+    put(renamed(query, "qkv_proj"), stage_->attention, query, blocks, "RS(0)");
+  }
+
+  void write_gate_up(const Weight& gate, const Weight& up) {
+    require_divides(side_, "tp", serving_.dense_tp, gate.shape[0], "rows of " + gate.name);
+    put(renamed(gate, "gate_up_proj"), stage_->dense, gate, {gate.name, up.name}, "RS(0)");
+  }
+
+  // w13 [gate | up] with `up`, otherwise w2.
+  void write_expert(const Weight& weight, const Weight* up) {
+    const bool is_first = up != nullptr, bias = weight.is_bias();
+    if (is_first)
+      require_divides(side_, "tp", serving_.expert_tp, weight.shape[1], "rows of " + weight.name);
+    std::vector<std::string> blocks{weight.name};
+    if (is_first) blocks.push_back(up->name);
+    // gpt_oss keeps gate and up rows in turn, as its checkpoint has them.
+    if (is_first && model_.has_paired_gate)
+      blocks = {fmt::format("{}:1 {}:1 x1", weight.name, up->name)};
+    std::string placements = is_first ? "RRS(1)" : bias ? "RRR" : "RRS(2)";
+    side_.lines.buffer(fmt::format("{}{}_{}", experts_prefix(weight), is_first ? "w13" : "w2",
+                                   bias ? "bias" : "weight"),
+                       stage_->experts, blocks, weight, placements,
+                       {.dim = is_first ? 1 : 0, .map = serving_.expert_map});
+  }
+
+  const Side& side_;
+  const Model& model_;
+  const Serving& serving_;
+  const ServingStage* stage_ = nullptr;
+};
+
+}  // namespace
+
+std::string expert_map_of(const Side& side, std::int64_t ep, bool in_turn, bool is_even) {
+  const std::int64_t experts = side.model.experts,
+                     more = side.options.number("redundant", 0, 1 << 16);
+  if (experts == 0) {
+    if (side.options.has("redundant")) side.options.fail("redundant", "a model with experts");
+    return "";
+  }
+  if (more > 0) {
+    if (in_turn) side.options.fail("redundant", "no redundant experts where they are in turn");
+    if ((experts + more) % ep != 0)
+      side.options.fail(
+          "redundant",
+          fmt::format("a number of slots that {} ranks share evenly with {} experts", ep, experts));
+    std::string slots;
+    for (std::int64_t slot = 0; slot < experts + more; ++slot)
+      slots += fmt::format("{}{}", slot == 0 ? "" : ", ", slot % experts);
+    side.notes.push_back("redundant experts are 0, 1, .., as at start, before any was moved");
+    return fmt::format(R"({{"axis": "ep", "indices": [{}]}})", slots);
+  }
+  if (ep > experts || (is_even && experts % ep != 0))
+    throw InputError(fmt::format(
+        "{}: ep: expected a number of ranks that {}, found {} experts on {}", side.options.field(),
+        is_even ? "divides the experts (or redundant=N)" : "is at most that of the experts",
+        experts, ep));
+  return fmt::format(R"({{"axis": "ep", "rule": "{}"}})",
+                     in_turn ? "round robin" : "remainder first");
+}
+
+void write_serving(const Side& side, const Serving& serving) { Writer(side, serving).write(); }
+
+}  // namespace reshard::sim

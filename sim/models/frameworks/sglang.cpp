@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SGLang: stages of tp ranks each. Attention's data parallelism and the experts' groups divide
+// these ranks and do not multiply them (srt/distributed/parallel_state.py); inside, the experts'
+// tensor parallelism is fastest.
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "sim/models/frameworks/serving.h"
+#include "sim/models/stages.h"
+
+namespace reshard::sim {
+namespace {
+
+struct Sizes {
+  std::int64_t replicas, pp, tp, dp, ep, moe_dp;
+};
+
+Sizes sizes_of(Parallelism& options) {
+  Sizes out{options.number("replicas", 1), options.number("pp", 1), options.number("tp", 1),
+            options.number("dp", 1),       options.number("ep", 1), options.number("moe-dp", 1)};
+  std::int64_t all = out.replicas;
+  for (std::int64_t n : {out.pp, out.tp})
+    if ((all *= n) > std::int64_t{1} << 20)
+      throw InputError(fmt::format("{}: expected at most 2^20 ranks", options.field()));
+  if (out.tp % out.dp != 0) options.fail("dp", fmt::format("a number that divides tp {}", out.tp));
+  if (out.ep > out.tp || out.tp % (out.ep * out.moe_dp) != 0)
+    options.fail("ep", fmt::format("ep x moe-dp that divides tp {}", out.tp));
+  return out;
+}
+
+}  // namespace
+
+std::int64_t sglang_ranks(const Model&, Parallelism& options) {
+  Sizes sizes = sizes_of(options);
+  return sizes.replicas * sizes.pp * sizes.tp;
+}
+
+void write_sglang(const Side& side) {
+  Parallelism& options = side.options;
+  const Sizes sizes = sizes_of(options);
+  if (sizes.ep > 1 && side.model.experts == 0) options.fail("ep", "a model with experts");
+  Serving serving{.attention_tp = sizes.tp / sizes.dp,
+                  .dense_tp = sizes.tp,
+                  .ep = sizes.ep,
+                  .expert_tp = sizes.tp / sizes.ep / sizes.moe_dp};
+  serving.expert_map = expert_map_of(side, serving.ep, false, true);
+  const std::int64_t rows = side.model.embedding.weights.front().shape[0];
+  if ((rows + 63) / 64 * 64 % serving.attention_tp != 0)
+    serving.vocabulary_multiple = 64 * serving.attention_tp;
+  const int layers = static_cast<int>(side.model.layers.size()), pp = static_cast<int>(sizes.pp);
+  const std::string given = options.word("layers", "");
+  int next = 0;
+  std::vector<int> counts =
+      given.empty() ? sglang_stages(layers, pp) : stages_in(given, layers, pp);
+  for (int stage = 0; stage < pp; ++stage) {
+    ServingStage out{.has_embedding = stage == 0, .has_head = stage + 1 == pp};
+    for (int i = 0; i < counts[static_cast<std::size_t>(stage)]; ++i) out.layers.push_back(next++);
+    std::vector<Rank> ranks;
+    for (std::int64_t replica = 0; replica < sizes.replicas; ++replica)
+      for (std::int64_t tp = 0; tp < sizes.tp; ++tp)
+        ranks.push_back(
+            side.ranks[static_cast<std::size_t>((replica * sizes.pp + stage) * sizes.tp + tp)]);
+    out.attention =
+        mesh_lines({{"dp", sizes.replicas * sizes.dp}, {"tp", serving.attention_tp}}, ranks);
+    out.dense = mesh_lines({{"replica", sizes.replicas}, {"tp", sizes.tp}}, ranks);
+    out.experts = mesh_lines(
+        {{"replica", sizes.replicas * sizes.moe_dp}, {"ep", sizes.ep}, {"etp", serving.expert_tp}},
+        ranks);
+    serving.stages.push_back(std::move(out));
+  }
+  write_serving(side, serving);
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// vLLM: ranks dp, pp, tp of each engine, tp fastest (distributed/parallel_state.py). With expert
+// parallelism the ranks dp x tp of a stage share the experts; without it they cut each of them
+// (layers/fused_moe/config.py).
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "sim/models/frameworks/serving.h"
+#include "sim/models/stages.h"
+
+namespace reshard::sim {
+namespace {
+
+struct Sizes {
+  std::int64_t replicas, dp, pp, tp;
+};
+
+Sizes sizes_of(Parallelism& options) {
+  Sizes out{options.number("replicas", 1), options.number("dp", 1), options.number("pp", 1),
+            options.number("tp", 1)};
+  std::int64_t all = out.replicas;
+  for (std::int64_t n : {out.dp, out.pp, out.tp})
+    if ((all *= n) > std::int64_t{1} << 20)
+      throw InputError(fmt::format("{}: expected at most 2^20 ranks", options.field()));
+  return out;
+}
+
+}  // namespace
+
+std::int64_t vllm_ranks(const Model&, Parallelism& options) {
+  Sizes sizes = sizes_of(options);
+  return sizes.replicas * sizes.dp * sizes.pp * sizes.tp;
+}
+
+void write_vllm(const Side& side) {
+  Parallelism& options = side.options;
+  const Sizes sizes = sizes_of(options);
+  const std::int64_t n = sizes.dp * sizes.tp;
+  const bool has_ep = options.flag("ep");
+  const bool in_turn = options.choice("experts", {"linear", "round-robin"}) == "round-robin";
+  if (has_ep && side.model.experts == 0) options.fail("ep", "a model with experts");
+  if (in_turn && !has_ep) options.fail("experts", "ep next to it");
+  Serving serving{.attention_tp = sizes.tp,
+                  .dense_tp = sizes.tp,
+                  .ep = has_ep ? n : 1,
+                  .expert_tp = has_ep ? 1 : n};
+  serving.expert_map = expert_map_of(side, serving.ep, in_turn, false);
+  const std::int64_t rows = side.model.embedding.weights.front().shape[0];
+  require_divides(side, "tp", sizes.tp, (rows + 63) / 64 * 64, "padded rows of the vocabulary");
+  const int layers = static_cast<int>(side.model.layers.size()), pp = static_cast<int>(sizes.pp);
+  const std::string given = options.word("layers", "");
+  int next = 0;
+  std::vector<int> counts = given.empty() ? vllm_stages(layers, pp) : stages_in(given, layers, pp);
+  for (int stage = 0; stage < pp; ++stage) {
+    ServingStage out{.has_embedding = stage == 0, .has_head = stage + 1 == pp};
+    for (int i = 0; i < counts[static_cast<std::size_t>(stage)]; ++i) out.layers.push_back(next++);
+    std::vector<Rank> ranks;
+    for (std::int64_t replica = 0; replica < sizes.replicas; ++replica)
+      for (std::int64_t dp = 0; dp < sizes.dp; ++dp)
+        for (std::int64_t tp = 0; tp < sizes.tp; ++tp)
+          ranks.push_back(side.ranks[static_cast<std::size_t>(
+              ((replica * sizes.dp + dp) * sizes.pp + stage) * sizes.tp + tp)]);
+    out.attention = out.dense =
+        mesh_lines({{"dp", sizes.replicas * sizes.dp}, {"tp", sizes.tp}}, ranks);
+    out.experts = mesh_lines(
+        {{"replica", sizes.replicas}, {"ep", serving.ep}, {"etp", serving.expert_tp}}, ranks);
+    serving.stages.push_back(std::move(out));
+  }
+  write_serving(side, serving);
+}
+
+}  // namespace reshard::sim

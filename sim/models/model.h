@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The weights of a model, named as its checkpoint at Hugging Face names them, and what each is for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/layout/box.h"
+
+namespace reshard::sim {
+
+// What a weight is for, which decides how frameworks cut, fuse and name it. The experts of a layer
+// are one tensor with their number as the first dim.
+enum class Role : std::uint8_t {
+  Embedding,
+  Head,
+  FinalNorm,
+  InputNorm,          // before attention
+  MlpNorm,            // before the MLP or the experts
+  PostAttentionNorm,  // after attention, before it is added (Gemma 2 and 3)
+  PostMlpNorm,
+  Query,
+  Key,
+  Value,
+  AttentionOut,
+  QueryNorm,
+  KeyNorm,
+  Sinks,        // one number for each query head
+  QueryLatent,  // MLA: q_a_proj
+  QueryLatentNorm,
+  QueryUp,         // q_b_proj
+  KeyValueLatent,  // kv_a_proj_with_mqa
+  KeyValueLatentNorm,
+  KeyValueUp,  // kv_b_proj
+  Gate,
+  Up,
+  Down,
+  SharedGate,  // of the experts that see every token
+  SharedUp,
+  SharedDown,
+  SharedSwitch,  // shared_expert_gate
+  Router,
+  RouterBias,
+  ExpertGate,
+  ExpertUp,
+  ExpertDown,
+  // What a file of names says of others.
+  Whole,
+  Column,  // the first dim is cut by tensor parallelism
+  Row,     // the last dim is
+};
+inline constexpr int kRoleCount = static_cast<int>(Role::Row) + 1;
+std::string_view text(Role role);
+// Throws InputError naming `field`.
+Role parse_role(std::string_view text, std::string_view field);
+
+struct Weight {
+  std::string name;  // "model.layers.3.self_attn.q_proj.weight"
+  Role role;
+  Shape shape;
+  DType dtype;
+  bool is_bias() const { return name.ends_with("bias") && role != Role::RouterBias; }
+};
+
+// A group of weights that a pipeline stage has or lacks as a whole.
+struct WeightGroup {
+  std::string prefix;  // "model.layers.3."
+  std::vector<Weight> weights;
+
+  bool has(Role role) const { return find(role) != nullptr || find(role, true) != nullptr; }
+  const Weight* find(Role role, bool bias = false) const;
+};
+
+struct Model {
+  std::string family;                                                 // its model_type
+  std::string file;                                                   // that it was read from
+  std::int64_t heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;  // 0: MLA has its own
+  std::int64_t experts = 0;
+  bool is_tied = false;          // the head is the embedding
+  bool has_paired_gate = false;  // gate and up rows alternate at Hugging Face (gpt_oss)
+  bool has_fused_files = false;  // q, k, v and gate, up are one tensor each there (phi3)
+  // Of weights that have scales (FP8), rows and columns of a block.
+  std::optional<std::array<std::int64_t, 2>> scale_block = {};
+  WeightGroup embedding;
+  std::vector<WeightGroup> layers;
+  WeightGroup head;  // with the final norm
+  // What the model has and this lacks, and what is assumed, a sentence each.
+  std::vector<std::string> notes = {};
+
+  // Calls visit(weight) for each, in the order of a checkpoint.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const Weight& weight : embedding.weights) visit(weight);
+    for (const WeightGroup& layer : layers)
+      for (const Weight& weight : layer.weights) visit(weight);
+    for (const Weight& weight : head.weights) visit(weight);
+  }
+};
+
+// Whether block scales come with the weight: FP8 checkpoints quantise the matrices of attention
+// and of MLPs.
+bool has_scales(const Weight& weight);
+
+}  // namespace reshard::sim

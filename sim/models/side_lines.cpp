@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/models/side_lines.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/layout/mesh.h"
+#include "sim/report/json.h"
+
+namespace reshard::sim {
+namespace {
+
+std::string json(std::string_view text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string json(const std::vector<std::string>& texts) {
+  return list_json(texts, [](const std::string& text) { return text; }).dump();
+}
+
+}  // namespace
+
+MeshLines mesh_lines(const std::vector<MeshAxis>& axes, const std::vector<Rank>& ranks) {
+  MeshLines out;
+  for (const MeshAxis& axis : axes)
+    out.mesh += fmt::format("{}{}={}", out.mesh.empty() ? "" : ",", axis.name, axis.size);
+  out.ranks = ranks_text(ranks);
+  out.size = std::ssize(ranks);
+  return out;
+}
+
+void SideLines::line(std::string_view side, std::string_view name, const MeshLines& mesh,
+                     const std::vector<std::string>& blocks, std::string_view placements,
+                     const BufferExtras& extras) {
+  std::string out = fmt::format(R"({{"side": "{}", "buffer": {}, "mesh": "{}", "ranks": "{}")",
+                                side, json(name), mesh.mesh, mesh.ranks);
+  out += blocks.size() == 1 ? fmt::format(R"(, "tensor": {})", json(blocks.front()))
+                            : fmt::format(R"(, "fused": {})", json(blocks));
+  if (extras.dim != 0) out += fmt::format(R"(, "dim": {})", extras.dim);
+  if (!placements.empty()) out += fmt::format(R"(, "placements": "{}")", placements);
+  if (!extras.map.empty()) out += fmt::format(R"(, "map": {})", extras.map);
+  if (!extras.order.empty()) out += fmt::format(R"(, "order": {})", extras.order);
+  if (!extras.pad.empty()) out += fmt::format(R"(, "pad": {})", extras.pad);
+  if (!extras.each.empty()) out += fmt::format(R"(, "each": "{}")", extras.each);
+  lines_ += out + "}\n";
+}
+
+void SideLines::buffer(std::string_view name, const MeshLines& mesh,
+                       const std::vector<std::string>& blocks, const Weight& weight,
+                       std::string_view placements, const BufferExtras& extras) {
+  line(side_, name, mesh, blocks, placements, extras);
+  if (!has_scales_ || !has_scales(weight)) return;
+  if (!extras.each.empty())  // whole, so that the scales lie as the weights do
+    return line(side_, scale_name(name), mesh, {scale_name(blocks.front())}, placements, extras);
+  auto at = std::lower_bound(scaled_.begin(), scaled_.end(), name);
+  if (at != scaled_.end() && *at == name) return;
+  scaled_.insert(at, std::string(name));
+  scales_ += fmt::format(R"({{"side": "{}", "buffer": {}, "scales_of": {}}})", side_,
+                         json(scale_name(name)), json(name)) +
+             "\n";
+}
+
+void SideLines::named(std::string_view name, const MeshLines& mesh,
+                      const std::vector<std::string>& blocks, const BufferExtras& extras,
+                      std::string_view placements) {
+  line("named", fmt::format("{}:{}", side_, name), mesh, blocks, placements, extras);
+}
+
+void SideLines::flat_of(std::string_view name, const std::vector<std::string>& buffers,
+                        const std::vector<std::string>& axes, std::int64_t align,
+                        std::int64_t pad) {
+  // Both sides can have buffers of a name.
+  Json of = list_json(
+      buffers, [&](const std::string& buffer) { return fmt::format("{}:{}", side_, buffer); });
+  lines_ += fmt::format(
+      R"({{"side": "{}", "buffer": {}, "flat_of": {}, "axis": {}, "align": {}, "pad": {}}})", side_,
+      json(name), of.dump(), json(axes), align, pad);
+  lines_ += '\n';
+}
+
+std::string scale_name(std::string_view weight) { return fmt::format("{}_scale_inv", weight); }
+
+std::string tensor_lines(const Model& model, bool scales) {
+  std::string out;
+  model.for_each([&](const Weight& weight) {
+    if (weight.role == Role::Head && model.is_tied) {
+      out += fmt::format(R"({{"tensor": {}, "alias_of": {}}})", json(weight.name),
+                         json(model.embedding.weights.front().name)) +
+             "\n";
+      return;
+    }
+    out += fmt::format(R"({{"tensor": {}, "shape": [{}], "dtype": "{}"}})", json(weight.name),
+                       text(weight.shape), text(weight.dtype)) +
+           "\n";
+    if (!scales || !has_scales(weight)) return;
+    out += fmt::format(R"({{"tensor": {}, "scales": {}, "block": [{}{}, {}], "dtype": "f32"}})",
+                       json(scale_name(weight.name)), json(weight.name),
+                       weight.shape.size() == 3 ? "1, " : "", (*model.scale_block)[0],
+                       (*model.scale_block)[1]) +
+           "\n";
+  });
+  return out;
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writes how a model lies on one side of a transfer, as lines of a file of layouts (docs/check.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "sim/models/model.h"
+
+namespace reshard::sim {
+
+// A mesh of ranks: "dp=2,tp=4" and, row-major, which ranks.
+struct MeshLines {
+  std::string mesh = {}, ranks = {};
+  std::int64_t size = 0;
+};
+struct MeshAxis {
+  std::string_view name;
+  std::int64_t size;
+};
+MeshLines mesh_lines(const std::vector<MeshAxis>& axes, const std::vector<Rank>& ranks);
+
+// What a line has beyond its blocks and placements.
+struct BufferExtras {
+  int dim = 0;             // along which the blocks are joined
+  std::string map = {};    // JSON: which indices the ranks have
+  std::string order = {};  // JSON: the dims in memory order
+  std::string each = {};   // "local", "global": a buffer for each index of the first dim
+  std::string pad = {};    // JSON
+};
+
+class SideLines {
+ public:
+  // `side`: "from" or "to". With scales, buffers of weights that have scales get them.
+  SideLines(std::string_view side, bool has_scales) : side_(side), has_scales_(has_scales) {}
+
+  // Blocks of tensors as the file has them: "q:4 k:1 v:1 x128", "lm_head pad64"; `weight` is one of
+  // them.
+  void buffer(std::string_view name, const MeshLines& mesh, const std::vector<std::string>& blocks,
+              const Weight& weight, std::string_view placements = {},
+              const BufferExtras& extras = {});
+  // A buffer that no rank has, for flat_of, whole on every rank of the mesh unless cut.
+  void named(std::string_view name, const MeshLines& mesh, const std::vector<std::string>& blocks,
+             const BufferExtras& extras, std::string_view placements = {});
+  // Named buffers flattened, and shared evenly by the ranks along the axes.
+  void flat_of(std::string_view name, const std::vector<std::string>& buffers,
+               const std::vector<std::string>& axes, std::int64_t align, std::int64_t pad);
+
+  // All lines, those of scales last.
+  std::string text() const { return lines_ + scales_; }
+
+ private:
+  void line(std::string_view side, std::string_view name, const MeshLines& mesh,
+            const std::vector<std::string>& blocks, std::string_view placements,
+            const BufferExtras& extras);
+
+  std::string side_, lines_, scales_;
+  bool has_scales_;
+  std::vector<std::string> scaled_;  // names that have a line of scales, ascending
+};
+
+// The lines of the model's tensors, with those of scales if there are some.
+std::string tensor_lines(const Model& model, bool has_scales);
+// The name of the scales of a weight.
+std::string scale_name(std::string_view weight);
+
+}  // namespace reshard::sim

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/models/transfer.h"
+
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "core/layout/mesh.h"
+#include "sim/models/config.h"
+#include "sim/models/frameworks/framework.h"
+
+namespace reshard::sim {
+namespace {
+
+std::vector<Rank> ranks_of(const SideSpec& spec, std::string_view field, std::int64_t needed) {
+  std::vector<Rank> out;
+  if (!spec.ranks.empty()) {
+    out = parse_ranks(spec.ranks, field);
+    if (std::ssize(out) != needed)
+      throw InputError(fmt::format("{}: expected {} ranks for {}, found {}", field, needed,
+                                   quoted(spec.parallelism), out.size()));
+    return out;
+  }
+  for (std::int64_t rank = 0; rank < needed; ++rank)
+    out.push_back(Rank{static_cast<std::int32_t>(rank)});
+  return out;
+}
+
+// Whether the weights travel with their scales, and the note that says why not.
+bool keeps_scales(const Model& model, const ModelTransfer& transfer, bool both_hold,
+                  std::vector<std::string>& notes) {
+  if (transfer.dtype == "fp8") {
+    if (!model.scale_block)
+      throw InputError(fmt::format(
+          "--dtype: expected fp8 for a model with a weight_block_size, found {} without",
+          model.file));
+    if (!both_hold)
+      throw InputError(
+          "--dtype: expected fp8 between frameworks that hold scales of blocks, found one that "
+          "does not; quantise afterwards");
+    return true;
+  }
+  if (!model.scale_block || !transfer.dtype.empty()) return false;
+  if (!both_hold)
+    notes.push_back(
+        "weights before quantisation in FP8, as a side holds no scales of blocks; quantise "
+        "afterwards");
+  return both_hold;
+}
+
+void change_dtype(Model& model, DType dtype) {
+  auto change = [&](WeightGroup& group) {
+    for (Weight& weight : group.weights)
+      if (weight.role != Role::RouterBias) weight.dtype = dtype;
+  };
+  change(model.embedding);
+  for (WeightGroup& layer : model.layers) change(layer);
+  change(model.head);
+}
+
+class SideWriter {
+ public:
+  SideWriter(const SideSpec& spec, std::string_view field, std::string_view ranks_field)
+      : spec_(spec),
+        field_(field),
+        ranks_field_(ranks_field),
+        options_(spec.parallelism, field),
+        framework_(framework_of(options_)) {}
+
+  const FrameworkRow& framework() const { return framework_; }
+
+  // The lines of the side, and in `description` what it is.
+  std::string lines(std::string_view side, const Model& model, bool has_scales,
+                    std::string& description, std::vector<std::string>& notes) {
+    std::vector<Rank> ranks = ranks_of(spec_, ranks_field_, framework_.ranks(model, options_));
+    description = fmt::format("{} on {} {}", options_.text(), ranks.size() == 1 ? "rank" : "ranks",
+                              ranks_text(ranks));
+    SideLines out(side, has_scales);
+    std::vector<std::string> own;
+    framework_.write({model, options_, std::move(ranks), out, own});
+    options_.refuse_others(framework_.words);
+    for (const std::string& note : own) notes.push_back(fmt::format("{}: {}", field_, note));
+    return out.text();
+  }
+
+ private:
+  const SideSpec& spec_;
+  std::string field_, ranks_field_;
+  Parallelism options_;
+  const FrameworkRow& framework_;
+};
+
+}  // namespace
+
+TransferText transfer_text(Model model, const ModelTransfer& transfer) {
+  TransferText out;
+  out.notes = model.notes;
+  SideWriter from(transfer.from, "--from", "--ranks"), to(transfer.to, "--to", "--to-ranks");
+  const bool both_hold = from.framework().holds_scales && to.framework().holds_scales,
+             has_scales = keeps_scales(model, transfer, both_hold, out.notes);
+  if (has_scales)
+    quantise(model);
+  else if (!transfer.dtype.empty())
+    change_dtype(model, parse_dtype(transfer.dtype, "--dtype"));
+  out.dtype = has_scales ? "f8e4m3 with scales" : text(model.embedding.weights.front().dtype);
+  out.lines = "{\"reshard_check\": 1}\n" + tensor_lines(model, has_scales);
+  out.lines += from.lines("from", model, has_scales, out.from, out.notes);
+  out.lines += to.lines("to", model, has_scales, out.to, out.notes);
+  return out;
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A model's transfer between two frameworks, as layouts: what a user says in three words each.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/models/model.h"
+
+namespace reshard::sim {
+
+struct SideSpec {
+  std::string parallelism;  // "megatron tp=8 pp=2"
+  std::string ranks = {};   // "0-15", in the order of the framework; empty: 0, 1, ..
+};
+
+struct ModelTransfer {
+  SideSpec from, to;
+  // "bf16", or "fp8" for the quantised checkpoint's weights and scales; empty: what both sides can
+  // hold.
+  std::string dtype = {};
+};
+
+struct TransferText {
+  std::string lines;               // of a file of layouts (docs/check.md)
+  std::string from, to;            // "megatron tp=8 pp=2 on ranks 0-15"
+  std::string dtype;               // of most weights
+  std::vector<std::string> notes;  // what is assumed or left out, a sentence each
+};
+
+// Throws InputError, naming --from or --to and the word, for what a framework refuses.
+TransferText transfer_text(Model model, const ModelTransfer& transfer);
+
+}  // namespace reshard::sim

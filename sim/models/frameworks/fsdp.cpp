@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The correction bias of a router is no parameter at Hugging Face, but a buffer: whole everywhere.
+//
 // FSDP2, which cuts what tensor parallelism left of each parameter (PyTorch,
 // distributed/fsdp/_fully_shard/_fsdp_param.py), and what flattens parameters: FSDP1, a layer at a
 // time, and DeepSpeed's ZeRO-3, one parameter at a time (runtime/zero/partition_parameters.py).
@@ -51,6 +53,7 @@ class Fsdp2 {
   std::string placements_of(const Parameter& of) const {
     const Weight& weight = *of.weight;
     CutBy cut = of.cut;
+    if (weight.role == Role::RouterBias) return "RRR";
     if (of.is_expert && how_ == "ep" && tp_ > 1) return rows_twice(weight.shape[0]);
     if (tp_ == 1 || cut == CutBy::None || (of.is_expert && how_ == "whole")) return "RS(0)R";
     if (of.is_expert) return cut == CutBy::Rows ? "RS(0)S(1)" : "RS(0)S(2)";
@@ -69,6 +72,10 @@ void write_flat(const Side& side, bool by_layer) {
   auto add = [&](const WeightGroup& group, std::string_view name) {
     std::vector<std::string> names;
     for (const Parameter& of : parameters_of(group, side.model, ExpertForm::InMemory)) {
+      if (of.weight->role == Role::RouterBias) {
+        side.lines.buffer(of.name, mesh, of.blocks, *of.weight);
+        continue;
+      }
       side.lines.named(of.name, mesh, of.blocks, of.extras);
       names.push_back(of.name);
       if (!by_layer) side.lines.flat_of(of.name, {of.name}, {"dp"}, 1, 1);

@@ -40,8 +40,13 @@ def places_of(lo, extents, offset, strides):
 
 def check_layout(program, path, model, buffers):
     """`layout --json` has exactly the elements of both sides ({side: {(rank, name): numbers}})."""
+    compare_parts(json.loads(run(program, "layout", path, "--json").stdout)["parts"], model,
+                  buffers)
+
+
+def compare_parts(parts, model, buffers):
     found = {"from": {}, "to": {}}
-    for part in json.loads(run(program, "layout", path, "--json").stdout)["parts"]:
+    for part in parts:
         of = model.tensors[part["tensor"]]
         own = found[part["side"]].setdefault((part["rank"], part["buffer"]), {})
         for index, place in places_of(part["lo"], part["extents"], part["offset"],

@@ -54,18 +54,117 @@ void add_part(const StoredBuffer& buffer, const StoredPart& part, std::string_vi
   out.push_back(std::move(row));
 }
 
+// A name and "[..]" behind it. A name can have brackets of its own.
+std::pair<std::string_view, std::string_view> split_index(std::string_view text,
+                                                          const ModelTensors& tensors) {
+  std::size_t bracket = text.ends_with(']') ? text.rfind('[') : std::string_view::npos;
+  if (bracket == std::string_view::npos || tensors.find(text) != nullptr) return {text, {}};
+  return {text.substr(0, bracket), text.substr(bracket)};
+}
+
+std::optional<ModelTensorId> tensor_named(std::string_view name, const ModelTensors& tensors) {
+  for (const std::string& full : {std::string(name), fmt::format("model.{}", name)})
+    if (tensors.find(full) != nullptr) return tensors.at(full, "tensor");
+  return std::nullopt;
+}
+
+struct OneExpert {
+  ModelTensorId tensor;
+  std::int64_t number;
+};
+
+std::optional<OneExpert> expert_named(std::string_view name, const ModelTensors& tensors) {
+  constexpr std::string_view kExperts = "experts.";
+  std::size_t at = name.find(kExperts);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::size_t begin = at + kExperts.size(), end = name.find_first_not_of("0123456789", begin);
+  if (end == begin || end == std::string_view::npos || end - begin > 9 || name[end] != '.')
+    return std::nullopt;
+  auto tensor =
+      tensor_named(fmt::format("{}{}", name.substr(0, begin), name.substr(end + 1)), tensors);
+  if (!tensor) return std::nullopt;
+  OneExpert out{*tensor, std::stoll(std::string(name.substr(begin, end - begin)))};
+  const Shape& shape = tensors[*tensor].shape;
+  if (shape.size() == 0 || out.number >= shape[0]) return std::nullopt;
+  return out;
+}
+
+// On the rank, else on the first that has it.
+const StoredBuffer* buffer_named(std::string_view name, const Stored& side,
+                                 std::optional<Rank> rank) {
+  for (const std::string& full : {std::string(name), fmt::format("model.{}", name)}) {
+    std::optional<StoredBufferId> found = rank ? side.find(*rank, full) : side.find_any(full);
+    if (found) return &side.buffers()[*found];
+  }
+  return nullptr;
+}
+
+std::vector<WhereQuery> parts_in(const StoredBuffer& buffer, const Box& box,
+                                 std::string_view field) {
+  std::vector<WhereQuery> out;
+  std::int64_t budget = std::int64_t{1} << 24;
+  for (const StoredPart& part : buffer.parts) {
+    std::vector<Meeting> meetings;
+    if (!find_meetings(view_of(box, buffer.shape), part.view(), budget, meetings))
+      throw InputError(fmt::format("{}: expected fewer rows of {}, found too many to tell apart",
+                                   field, buffer.name));
+    for (const Meeting& meeting : meetings) {
+      WhereQuery query{part.tensor, meeting.box, std::nullopt};
+      for (int d = 0; d < query.box.dims(); ++d) {
+        query.box.lo[d] += part.box.lo[d];
+        query.box.hi[d] += part.box.lo[d];
+      }
+      out.push_back(std::move(query));
+    }
+  }
+  if (out.empty())
+    throw InputError(
+        fmt::format("{}: expected elements of a tensor, found padding of {}", field, buffer.name));
+  return out;
+}
+
 }  // namespace
 
 WhereQuery parse_where(std::string_view text, const ModelTensors& tensors, std::string_view field) {
-  // A name can have brackets of its own.
-  std::size_t bracket = text.ends_with(']') ? text.rfind('[') : std::string_view::npos;
-  if (tensors.find(text) != nullptr) bracket = std::string_view::npos;
+  auto [name, index] = split_index(text, tensors);
   WhereQuery out;
-  out.tensor = tensors.at(text.substr(0, bracket), field);
+  if (std::optional<ModelTensorId> found = tensor_named(name, tensors)) {
+    out.tensor = *found;
+  } else if (std::optional<OneExpert> expert = expert_named(name, tensors)) {
+    out.tensor = expert->tensor;
+    const Shape& shape = tensors[expert->tensor].shape;
+    out.box = box_of(shape);
+    if (!index.empty()) {
+      Box rest = parse_box(index, without_first(shape), field);
+      for (int d = 0; d < rest.dims(); ++d) {
+        out.box.lo[d + 1] = rest.lo[d];
+        out.box.hi[d + 1] = rest.hi[d];
+      }
+    }
+    out.box.lo[0] = expert->number;
+    out.box.hi[0] = expert->number + 1;
+    return out;
+  } else {
+    out.tensor = tensors.at(name, field);
+  }
   const Shape& shape = tensors[*out.tensor].shape;
-  out.box = bracket == std::string_view::npos ? box_of(shape)
-                                              : parse_box(text.substr(bracket), shape, field);
+  out.box = index.empty() ? box_of(shape) : parse_box(index, shape, field);
   return out;
+}
+
+std::vector<WhereQuery> parse_place(std::string_view text, const Stored& source,
+                                    const Stored& destination, std::optional<Rank> rank,
+                                    std::string_view field) {
+  auto [name, index] = split_index(text, source.tensors());
+  if (!tensor_named(name, source.tensors()) && !expert_named(name, source.tensors()))
+    for (const Stored* side : {&destination, &source})
+      if (const StoredBuffer* buffer = buffer_named(name, *side, rank)) {
+        Box box = index.empty() ? box_of(buffer->shape) : parse_box(index, buffer->shape, field);
+        return parts_in(*buffer, box, field);
+      }
+  WhereQuery out = parse_where(text, source.tensors(), field);
+  out.rank = rank;
+  return {out};
 }
 
 void add_rows(const Stored& side, std::string_view name, const WhereQuery& query,

@@ -18,8 +18,16 @@ struct WhereQuery {
   Box box;  // of the tensor
   std::optional<Rank> rank;
 };
-// "q_proj" or "q_proj[4:6,:]", also with single indices. Throws InputError naming `field`.
+// "q_proj" or "q_proj[4:6,:]", also with single indices. An expert by its number,
+// "experts.17.up_proj.weight[0,:]", is index 17 of "experts.up_proj.weight". Throws InputError
+// naming `field`.
 WhereQuery parse_where(std::string_view text, const ModelTensors& tensors, std::string_view field);
+
+// The same, or a buffer of either side, "qkv_proj.weight[130,0]", on one of its ranks: a query for
+// each part of it there. Names can lack a leading "model.".
+std::vector<WhereQuery> parse_place(std::string_view text, const Stored& source,
+                                    const Stored& destination, std::optional<Rank> rank,
+                                    std::string_view field);
 
 struct LayoutRow {
   std::string_view side;  // "from", "to"

@@ -5,6 +5,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/limits.h"
 #include "core/layout/mesh.h"
 #include "sim/models/config.h"
 #include "sim/models/frameworks/framework.h"
@@ -16,6 +17,13 @@ std::vector<Rank> ranks_of(const SideSpec& spec, std::string_view field, std::in
   std::vector<Rank> out;
   if (!spec.ranks.empty()) {
     out = parse_ranks(spec.ranks, field);
+    if (std::ssize(out) != needed && spec.ranks_may_change && !out.empty() &&
+        to_int(out.front()) + needed <= kMaxRanks) {
+      const std::int64_t first = to_int(out.front());
+      out.clear();
+      for (std::int64_t rank = first; rank < first + needed; ++rank)
+        out.push_back(Rank{static_cast<std::int32_t>(rank)});
+    }
     if (std::ssize(out) != needed)
       throw InputError(fmt::format("{}: expected {} ranks for {}, found {}", field, needed,
                                    quoted(spec.parallelism), out.size()));

@@ -14,6 +14,8 @@ namespace reshard::sim {
 struct SideSpec {
   std::string parallelism;  // "megatron tp=8 pp=2"
   std::string ranks = {};   // "0-15", in the order of the framework; empty: 0, 1, ..
+  // If the framework needs another number of ranks: as many from the first of `ranks` on.
+  bool ranks_may_change = false;
 };
 
 struct ModelTransfer {

@@ -2,6 +2,7 @@
 // The pages, one per kind of report.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,9 +17,17 @@
 
 namespace reshard::sim {
 
+// What a page says before the run: a title in place of the request, more facts, panels.
+struct PageOpening {
+  std::string title = {};
+  std::vector<Fact> facts = {};
+  std::function<void(Page&)> panels = {};
+};
+
 // The page of one plan and its run, for `plan` and `simulate`. `kind`: "plan", "simulation".
 // `report` must be that of the study, with its critical path.
-std::string run_page(std::string_view kind, const RunReport& report, Study& study);
+std::string run_page(std::string_view kind, const RunReport& report, Study& study,
+                     const PageOpening& opening = {});
 
 // The parts of run_page, for pages that show more about a run.
 std::string run_title(const RunReport& report);

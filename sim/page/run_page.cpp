@@ -163,11 +163,15 @@ void add_run_panels(Page& page, const RunReport& report, Study& study,
   list_steps(page, report);
 }
 
-std::string run_page(std::string_view kind, const RunReport& report, Study& study) {
-  Page page(kind, run_title(report));
+std::string run_page(std::string_view kind, const RunReport& report, Study& study,
+                     const PageOpening& opening) {
+  Page page(kind, opening.title.empty() ? run_title(report) : opening.title);
   draw_figures(page.header(), figures_of(report));
-  draw_facts(page.header(), run_facts(report));
+  std::vector<Fact> facts = opening.facts;
+  for (Fact& fact : run_facts(report)) facts.push_back(std::move(fact));
+  draw_facts(page.header(), facts);
   if (report.path) draw_causes(page.header(), *report.path);
+  if (opening.panels) opening.panels(page);
   add_run_panels(page, report, study, "Timeline");
   return page.text();
 }

@@ -110,5 +110,7 @@ std::string plan_table(const RunReport& report, bool explain, bool verbose,
 // "schema": "reshard.simulate/1". `verbose` adds the cache and the critical path.
 std::string simulate_json(const RunReport& report);
 std::string simulate_table(const RunReport& report, bool verbose, std::size_t width = kTableWidth);
+// The lower half of simulate_table(): from the bytes received to the busiest links.
+std::string result_table(const RunReport& report, bool verbose, std::size_t width = kTableWidth);
 
 }  // namespace reshard::sim

@@ -271,19 +271,24 @@ std::string shard_table(const ValueFacts& values, std::size_t width) {
 
 }  // namespace
 
-std::string simulate_table(const RunReport& report, bool verbose, std::size_t width) {
-  Facts head, facts;
-  add_head(report, head);
+std::string result_table(const RunReport& report, bool verbose, std::size_t width) {
+  Facts facts;
   add_bytes(report, facts);
   if (report.data) facts.add("data checked", data_text(*report.data));
   add_times(report, facts);
   if (verbose) add_path(report.path, facts);
   if (verbose) add_cache(report.cache, facts);
   add_phases(report.phases, facts);
+  return facts.text(width) + link_table(report.links, report.time_ps, 10'000, width) +
+         (verbose ? path_tables(report, width) : "");
+}
+
+std::string simulate_table(const RunReport& report, bool verbose, std::size_t width) {
+  Facts head;
+  add_head(report, head);
   return head.text(width) + kinds_table(report, verbose, width) + "\n" +
          step_table(report, verbose, width) + stage_table(report.stages, verbose, width) + "\n" +
-         facts.text(width) + link_table(report.links, report.time_ps, 10'000, width) +
-         (verbose ? path_tables(report, width) : "");
+         result_table(report, verbose, width);
 }
 
 std::string plan_table(const RunReport& report, bool explain, bool verbose, std::size_t width) {

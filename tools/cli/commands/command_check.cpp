@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `reshard check`: judges the copies of anybody's plan.
-#include <limits>
 #include <memory>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "core/base/errors.h"
-#include "sim/check/check_report.h"
 #include "sim/check/copies_plan.h"
 #include "sim/job/job.h"
 #include "sim/machines/presets.h"
 #include "sim/page/junit.h"
 #include "sim/trace/line_reader.h"
 #include "tools/cli/commands/commands.h"
-#include "tools/cli/failure.h"
+#include "tools/cli/commands/printed_layouts.h"
 #include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output/output.h"
@@ -23,8 +19,6 @@
 
 namespace reshard::tools {
 namespace {
-
-constexpr std::size_t kRowsShown = 20;
 
 struct CheckOptions {
   std::string copies, without, junit;
@@ -68,18 +62,14 @@ void run_check(const CheckOptions& options) {
   if (!options.without.empty() && report.findings.empty())
     report.without = sim::lost_without_each(
         StoredRequests(*report.copies.source, *report.copies.destination).requests());
-  std::size_t rows = options.output.verbose ? std::numeric_limits<std::size_t>::max() : kRowsShown;
   OutputFiles written;
   if (!options.junit.empty())
     written.write(options.junit, "--junit", [&](std::ostream& out) {
       out << sim::junit_xml("reshard check", sim::junit_cases(report));
     });
-  if (options.junit != "-")
-    print(options.output.json ? sim::check_json(report)
-                              : sim::check_text(report, rows, screen_width()));
+  if (options.junit != "-") print_check(report, options.output);
   written.commit();
-  if (!report.findings.empty())
-    throw CheckNotHeld{{fmt::format("{}: {}", report.copies.file, sim::verdict(report))}};
+  fail_on_findings(report);
 }
 
 }  // namespace

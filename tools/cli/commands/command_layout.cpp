@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `reshard layout`: which rows each rank holds, of a tensor or of a model. `reshard where`: which
 // ranks have elements of a tensor, and where.
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -11,16 +10,14 @@
 #include "core/base/limits.h"
 #include "core/layout/layout.h"
 #include "sim/check/check_file.h"
-#include "sim/check/layout_report.h"
 #include "tools/cli/commands/commands.h"
+#include "tools/cli/commands/printed_layouts.h"
 #include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output/output.h"
 
 namespace reshard::tools {
 namespace {
-
-constexpr std::size_t kRowsShown = 64;
 
 struct LayoutOptions {
   std::string what, file;
@@ -65,15 +62,12 @@ sim::ModelLayouts model_of(const LayoutOptions& options) {
 
 void run_layout(const LayoutOptions& options) {
   sim::ModelLayouts model = options.file.empty() ? model_of(options) : model_in(options);
-  sim::WhereQuery query;
-  if (!options.what.empty()) query = sim::parse_where(options.what, *model.tensors, "WHAT");
-  if (options.rank >= 0) query.rank = Rank{static_cast<std::int32_t>(options.rank)};
-  std::vector<sim::LayoutRow> rows;
-  sim::add_rows(*model.source, options.file.empty() ? "-" : "from", query, rows);
-  sim::add_rows(*model.destination, "to", query, rows);
-  std::size_t shown = options.output.verbose ? std::numeric_limits<std::size_t>::max() : kRowsShown;
-  print(options.output.json ? sim::layout_json(rows, *model.tensors)
-                            : sim::layout_text(rows, *model.tensors, shown, screen_width()));
+  std::optional<Rank> rank;
+  if (options.rank >= 0) rank = Rank{static_cast<std::int32_t>(options.rank)};
+  std::vector<sim::WhereQuery> queries{{std::nullopt, {}, rank}};
+  if (!options.what.empty())
+    queries = sim::parse_place(options.what, *model.source, *model.destination, rank, "WHAT");
+  print_rows(model, queries, options.output, options.file.empty() ? "-" : "from");
 }
 
 void add_rank_option(CLI::App& command, LayoutOptions& options) {
@@ -109,7 +103,8 @@ void add_where_command(CLI::App& app) {
       add_command(app, "where", "print which ranks have elements of a tensor, and where",
                   "Example:\n  reshard where 'k_proj[2,:]' traces/checks/qkv.copies",
                   [options] { run_layout(*options); });
-  add_argument(command, "WHAT", options->what, "a tensor, or elements of it: 'k_proj[2:4,:]'");
+  add_argument(command, "WHAT", options->what,
+               "a tensor or a buffer, or elements of it: 'k_proj[2:4,:]'");
   add_argument(command, "FILE", options->file,
                "layouts of a model (docs/check.md); '-': standard input");
   add_rank_option(command, *options);

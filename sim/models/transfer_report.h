@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The report on a model's transfer: what moves by kind of tensor and by stage, and what ranks do
+// besides; its text, JSON and page.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/models/transfer.h"
+#include "sim/report/run_report.h"
+
+namespace reshard::sim {
+
+// Tensors that are reported together.
+struct TransferGroup {
+  std::string name;      // "layers.*.mlp.up_proj.weight", or "layers 0-7" of a stage
+  std::string from, to;  // of a stage: its ranks
+  std::size_t tensors = 0;
+  std::int64_t bytes = 0;  // each tensor once
+  TensorUse use;
+};
+
+// What the fullest rank does in its own memory, apart from the wire, if nothing of it overlaps: each
+// byte is read and written once. At the rate of the GPU's memory.
+struct LocalWork {
+  std::int64_t rate_bytes_per_s = 0;
+  std::int64_t pack_bytes = 0;     // sent
+  std::int64_t convert_bytes = 0;  // of buffers with another dtype
+  std::int64_t install_bytes = 0;  // received
+  std::int64_t time_ps(std::int64_t bytes) const;
+};
+
+// The same transfer with something changed.
+struct WhatIfRow {
+  std::string name;  // "tp=16"
+  std::string refused = {};
+  std::string planner = {};
+  std::int64_t time_ps = 0, bound_ps = 0, peak_bytes = 0, extra_bytes = 0;
+};
+
+struct TransferReport {
+  std::string model;  // "kimi_k2, 61 layers"
+  TransferText text;
+  RunReport run;
+  std::vector<TransferGroup> kinds, stages;
+  std::optional<LocalWork> local;  // none if the topology's GPUs are not known
+  std::vector<WhatIfRow> what_ifs = {};
+};
+
+// `run` has the facts of its job; `uses` by tensor.
+TransferReport report_of_transfer(std::string model, TransferText text, RunReport run,
+                                  std::span<const TensorUse> uses, const Plan& plan,
+                                  const Topology& topology);
+
+std::string transfer_table(const TransferReport& report, bool verbose, std::size_t width);
+std::string transfer_json(const TransferReport& report);  // "reshard.model/1"
+std::string transfer_page(const TransferReport& report, Study& study);
+
+}  // namespace reshard::sim

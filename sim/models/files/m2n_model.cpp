@@ -55,7 +55,7 @@ class Reader {
     for (const auto& [name, value] : json.items()) add(read_tensor(name, value));
     for (auto& [name, group] : groups_) join(name, group);
     for (auto& [name, tensor] : tensors_) {
-      if (auto layer = layer_of(name)) out_.layers = std::max(out_.layers, *layer + 1);
+      count_layer(name);
       if (tensor.shape.size() > kMostDims) {
         out_.left_out.push_back(name);
         continue;
@@ -127,6 +127,14 @@ class Reader {
           fmt::format("{}: expected another name than that of the experts together, "
                       "found both",
                       where(name)));
+  }
+
+  void count_layer(const std::string& name) {
+    try {
+      if (auto layer = layer_of(name)) out_.layers = std::max(out_.layers, *layer + 1);
+    } catch (const InputError& error) {
+      throw error.in(place_);
+    }
   }
 
   const std::string& place_;

@@ -2,7 +2,6 @@
 #include "sim/models/files/pickle.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -296,15 +295,18 @@ class PickleReader {
         return false;
     }
   }
+  // Python numbers them in turn.
   void put(std::uint64_t key) {
     top();
     if (memo_.size() >= kMostValues) fail_many();
+    if (key > memo_.size())
+      fail(fmt::format("{} as the number of a value to keep", memo_.size()), fmt::to_string(key));
+    if (key == memo_.size()) memo_.emplace_back();
     memo_[key] = stack_.back();
   }
   void get(std::uint64_t key) {
-    auto found = memo_.find(key);
-    if (found == memo_.end()) fail("a value that was kept", fmt::format("none of number {}", key));
-    push(found->second);
+    if (key >= memo_.size()) fail("a value that was kept", fmt::format("none of number {}", key));
+    push(memo_[key]);
   }
   // A mark, if nothing came after it.
   void drop() {
@@ -378,7 +380,7 @@ class PickleReader {
   std::size_t at_ = 0, start_ = 0;  // the next byte, and the opcode's
   std::vector<PickleId> stack_;
   std::vector<std::size_t> marks_;
-  std::unordered_map<std::uint64_t, PickleId> memo_;
+  std::vector<PickleId> memo_;
   std::size_t entries_ = 0;  // of all lists
   bool done_ = false;
 };

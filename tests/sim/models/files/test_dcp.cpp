@@ -158,6 +158,9 @@ TEST_CASE("a checkpoint of two axes, and one that a single process saved") {
                            line("model.wo", 3, "6,4", "f8e4m3", "0:6,4:8"));
   CHECK(two.notes ==
         std::vector<std::string>{"1 entry is no tensor and left out, such as 'count'"});
+  ForeignLayouts again = layouts_of("two_axes_protocol2.metadata");
+  CHECK(tensor_lines(again.tensors) == tensor_lines(two.tensors));
+  CHECK(again.buffers == two.buffers);
   ForeignLayouts one = layouts_of("one.metadata");
   CHECK(one.tensors.size() == 6);
   CHECK(one.buffers == line("model.embed.weight", 0, "16,8", "bf16", "") +
@@ -290,7 +293,8 @@ TEST_CASE("files that are no metadata of a checkpoint are refused") {
 
 TEST_CASE("metadata that end too early or have other bytes are refused or read") {
   test::Prng prng(1);
-  for (const char* name : {"fsdp.metadata", "two_axes.metadata", "one.metadata"}) {
+  for (const char* name :
+       {"fsdp.metadata", "two_axes.metadata", "two_axes_protocol2.metadata", "one.metadata"}) {
     const std::string whole = bytes_of(name);
     for (std::size_t size = 0; size < whole.size(); ++size) {
       // A copy of the exact size, so that a sanitizer sees what is read beyond it.

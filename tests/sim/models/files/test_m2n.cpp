@@ -13,6 +13,7 @@
 #include "core/base/errors.h"
 #include "sim/check/check_file.h"
 #include "sim/models/files/m2n.h"
+#include "tests/support/part.h"
 #include "tests/support/prng.h"
 #include "tests/support/weights_files.h"
 
@@ -243,7 +244,7 @@ TEST_CASE("a model and a system of the M2N benchmark, line by line") {
 
 TEST_CASE("drawn models of the M2N benchmark lie on each rank by its coordinates") {
   int compared = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < 300 / test::kOneOf; ++seed) {
     CAPTURE(seed);
     test::Prng prng(seed);
     Drawn drawn = draw(prng);
@@ -259,7 +260,7 @@ TEST_CASE("drawn models of the M2N benchmark lie on each rank by its coordinates
       compared += static_cast<int>(expected.size());
     }
   }
-  CHECK(compared > 50'000);
+  CHECK(compared > 50'000 / test::kOneOf);
 }
 
 TEST_CASE("what the M2N benchmark leaves out or takes for bf16 is noted") {

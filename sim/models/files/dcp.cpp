@@ -21,68 +21,61 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-#define RESHARD_DCP "torch.distributed.checkpoint."
-constexpr std::string_view kMetadata = RESHARD_DCP "metadata.Metadata";
-constexpr std::string_view kTensor = RESHARD_DCP "metadata.TensorStorageMetadata";
-constexpr std::string_view kBytes = RESHARD_DCP "metadata.BytesStorageMetadata";
-constexpr std::string_view kChunk = RESHARD_DCP "metadata.ChunkStorageMetadata";
-constexpr std::string_view kProperties = RESHARD_DCP "metadata.TensorProperties";
-constexpr std::string_view kOldProperties =
-    "torch.distributed._shard.sharded_tensor.metadata.TensorProperties";
-constexpr std::string_view kIndex = RESHARD_DCP "metadata.MetadataIndex";
-constexpr std::string_view kInfo = RESHARD_DCP "filesystem._StorageInfo";
-constexpr std::string_view kSize = "torch.Size";
-// Megatron-Core's, with a field more.
-constexpr std::string_view kMegatron =
-    "megatron.core.dist_checkpointing.strategies.torch.MCoreMetadata";
+constexpr std::string_view kModule = "torch.distributed.checkpoint.metadata",
+                           kOldModule = "torch.distributed._shard.sharded_tensor.metadata",
+                           kFiles = "torch.distributed.checkpoint.filesystem",
+                           kMegatron = "megatron.core.dist_checkpointing.strategies.torch";
+constexpr std::string_view kMetadata = "Metadata", kMegatronsMetadata = "MCoreMetadata",
+                           kTensor = "TensorStorageMetadata", kBytes = "BytesStorageMetadata",
+                           kChunk = "ChunkStorageMetadata", kProperties = "TensorProperties",
+                           kIndex = "MetadataIndex", kInfo = "_StorageInfo", kSize = "Size";
 
-// What PyTorch 2.0 to 2.15 write, and the paths of Python's releases.
+// What PyTorch 2.0 to 2.15 and Megatron-Core write, and the paths of Python's releases.
 constexpr PickleGlobal kGlobals[] = {
-    {kMetadata, true},
-    {kMegatron, true},
-    {kTensor, true},
-    {kBytes, true},
-    {kChunk, true},
-    {kProperties, true},
-    {kOldProperties, true},
-    {kIndex, true},
-    {kInfo, true},
-    {kSize, true},
-    {RESHARD_DCP "metadata.StorageMeta", true},
-    {RESHARD_DCP "metadata._MEM_FORMAT_ENCODING", true},
-    {"torch.distributed._shard.sharded_tensor.metadata.MEM_FORMAT_ENCODING", true},
-    {"torch.serialization._get_layout", true},
-    {"collections.OrderedDict", true},
-    {"pathlib.PosixPath", true},
-    {"pathlib.PurePosixPath", true},
-    {"pathlib.WindowsPath", true},
-    {"pathlib._local.PosixPath", true},
-    {"pathlib._local.PurePosixPath", true},
-    {"pathlib._local.WindowsPath", true},
-    {"torch.float64", false},
-    {"torch.float32", false},
-    {"torch.float16", false},
-    {"torch.bfloat16", false},
-    {"torch.float8_e4m3fn", false},
-    {"torch.float8_e5m2", false},
-    {"torch.float8_e4m3fnuz", false},
-    {"torch.float8_e5m2fnuz", false},
-    {"torch.float8_e8m0fnu", false},
-    {"torch.float4_e2m1fn_x2", false},
-    {"torch.int64", false},
-    {"torch.int32", false},
-    {"torch.int16", false},
-    {"torch.int8", false},
-    {"torch.uint64", false},
-    {"torch.uint32", false},
-    {"torch.uint16", false},
-    {"torch.uint8", false},
-    {"torch.bool", false},
-    {"torch.complex32", false},
-    {"torch.complex64", false},
-    {"torch.complex128", false},
+    {kModule, kMetadata, true},
+    {kMegatron, kMegatronsMetadata, true},
+    {kModule, kTensor, true},
+    {kModule, kBytes, true},
+    {kModule, kChunk, true},
+    {kModule, kProperties, true},
+    {kOldModule, kProperties, true},
+    {kModule, "_MEM_FORMAT_ENCODING", true},
+    {kOldModule, "MEM_FORMAT_ENCODING", true},
+    {kModule, kIndex, true},
+    {kFiles, kInfo, true},
+    {kModule, "StorageMeta", true},
+    {"torch", kSize, true},
+    {"torch.serialization", "_get_layout", true},
+    {"collections", "OrderedDict", true},
+    {"pathlib", "PosixPath", true},
+    {"pathlib", "PurePosixPath", true},
+    {"pathlib", "WindowsPath", true},
+    {"pathlib._local", "PosixPath", true},
+    {"pathlib._local", "PurePosixPath", true},
+    {"pathlib._local", "WindowsPath", true},
+    {"torch", "float64", false},
+    {"torch", "float32", false},
+    {"torch", "float16", false},
+    {"torch", "bfloat16", false},
+    {"torch", "float8_e4m3fn", false},
+    {"torch", "float8_e5m2", false},
+    {"torch", "float8_e4m3fnuz", false},
+    {"torch", "float8_e5m2fnuz", false},
+    {"torch", "float8_e8m0fnu", false},
+    {"torch", "float4_e2m1fn_x2", false},
+    {"torch", "int64", false},
+    {"torch", "int32", false},
+    {"torch", "int16", false},
+    {"torch", "int8", false},
+    {"torch", "uint64", false},
+    {"torch", "uint32", false},
+    {"torch", "uint16", false},
+    {"torch", "uint8", false},
+    {"torch", "bool", false},
+    {"torch", "complex32", false},
+    {"torch", "complex64", false},
+    {"torch", "complex128", false},
 };
-#undef RESHARD_DCP
 
 // One pickle can name the same list of chunks for many tensors.
 constexpr std::int64_t kMostChunks = std::int64_t{1} << 24;
@@ -116,7 +109,8 @@ class Reader {
 
   DcpMetadata read() {
     PickleId root = pickle_.root();
-    check_object(root, {kMetadata, kMegatron}, "metadata");
+    if (!is(root, kMetadata) && !is(root, kMegatronsMetadata))
+      fail("metadata", "the Metadata of torch.distributed.checkpoint", pickle_.shown(root));
     for_each_field(root, "metadata", [&](std::string_view field) {
       constexpr std::string_view kKnown[] = {"state_dict_metadata", "storage_data", "planner_data",
                                              "storage_meta",        "version",      "mcore_data"};
@@ -144,11 +138,8 @@ class Reader {
   bool is(PickleId id, std::string_view name) const {
     return pickle_[id].kind == Kind::Object && pickle_[id].text == name;
   }
-  void check_object(PickleId id, std::initializer_list<std::string_view> names,
-                    std::string_view where) const {
-    for (std::string_view name : names)
-      if (is(id, name)) return;
-    fail(where, fmt::format("a {}", *names.begin()), pickle_.shown(id));
+  void check_object(PickleId id, std::string_view name, std::string_view where) const {
+    if (!is(id, name)) fail(where, fmt::format("a {}", name), pickle_.shown(id));
   }
   // The dict that is an object's state.
   PickleId fields(PickleId object, std::string_view where) const {
@@ -178,9 +169,9 @@ class Reader {
     if (pickle_[id].kind != Kind::Text) fail(where, "a text", pickle_.shown(id));
     return pickle_[id].text;
   }
-  // A torch.Size of a tuple, or a tuple.
+  // A Size of a tuple, or a tuple.
   DimVector size_in(PickleId id, std::string_view where) const {
-    constexpr std::string_view kWhat = "a torch.Size of at most 8 integers from 0";
+    constexpr std::string_view kWhat = "a Size of at most 8 integers from 0";
     PickleId tuple = id;
     if (is(id, kSize) && !pickle_.entries(pickle_.arguments(id)).empty())
       tuple = pickle_.entries(pickle_.arguments(id))[0];
@@ -202,8 +193,8 @@ class Reader {
   void read_files(PickleId dict) {
     constexpr std::string_view kWhere = "storage_data";
     for_each_entry(dict, kWhere, [&](PickleId key, PickleId value) {
-      check_object(key, {kIndex}, kWhere);
-      check_object(value, {kInfo}, kWhere);
+      check_object(key, kIndex, kWhere);
+      check_object(value, kInfo, kWhere);
       std::string_view name = text_in(field(key, "fqn", kWhere), kWhere);
       std::string_view path = text_in(field(value, "relative_path", kWhere), kWhere);
       auto offset = pickle_.find(fields(key, kWhere), "offset");
@@ -220,7 +211,7 @@ class Reader {
       out_.left_out.push_back(std::move(name));
       return;
     }
-    check_object(value, {kTensor}, where);
+    check_object(value, kTensor, where);
     PickleId properties = field(value, "properties", where);
     DcpTensor out{{std::move(name), size_in(field(value, "size", where), where + ": size"),
                    dtype_in(properties, where)},
@@ -232,7 +223,7 @@ class Reader {
 
   // The first of a tuple that is the properties' state.
   DType dtype_in(PickleId properties, const std::string& where) const {
-    check_object(properties, {kProperties, kOldProperties}, where + ": properties");
+    check_object(properties, kProperties, where + ": properties");
     auto state = pickle_.state(properties);
     if (!state || pickle_[*state].kind != Kind::Tuple || pickle_.entries(*state).empty() ||
         pickle_[pickle_.entries(*state)[0]].kind != Kind::Global)
@@ -249,7 +240,7 @@ class Reader {
     for (PickleId chunk : pickle_.entries(list)) {
       if (++chunks_ > kMostChunks)
         fail(where, fmt::format("at most {} chunks in total", kMostChunks), "more");
-      check_object(chunk, {kChunk}, where + ": chunks");
+      check_object(chunk, kChunk, where + ": chunks");
       Box box = chunk_box(chunk, where, out.tensor.shape);
       if (box.empty()) continue;
       elements += box.volume();

@@ -45,7 +45,7 @@ ByName by_name(const std::vector<ForeignTensor>& tensors) {
 }
 
 // The tensor, and the other name that both sides give it.
-ForeignTensor joined(const ForeignTensor& a, const ForeignTensor& b) {
+ForeignTensor same_tensor(const ForeignTensor& a, const ForeignTensor& b) {
   if (a.shape != b.shape || a.dtype != b.dtype)
     throw InputError(
         fmt::format("tensor {}: expected the same shape and dtype on both sides, found {} and {}",
@@ -79,22 +79,11 @@ std::vector<ForeignTensor> joined(const std::vector<ForeignTensor>& from,
   };
   for (const ForeignTensor& tensor : from) {
     auto other = there.find(tensor.name);
-    put(other == there.end() ? tensor : joined(tensor, *other->second));
+    put(other == there.end() ? tensor : same_tensor(tensor, *other->second));
   }
   for (const ForeignTensor& tensor : to)
     if (!here.contains(tensor.name)) put(tensor);
-  // An alias of a name that is no tensor of its own, as no side has both, is a tensor.
-  const ByName own = by_name(out);
-  std::vector<ForeignTensor> last;
-  for (ForeignTensor& alias : aliases) {
-    if (own.contains(alias.alias_of)) {
-      last.push_back(std::move(alias));
-    } else {
-      alias.alias_of.clear();
-      last.insert(last.begin(), std::move(alias));
-    }
-  }
-  out.insert(out.end(), last.begin(), last.end());
+  out.insert(out.end(), aliases.begin(), aliases.end());
   return out;
 }
 
@@ -124,7 +113,7 @@ std::string layouts_text(const ForeignLayouts& from, const ForeignLayouts& to) {
 }
 
 void BoxBuffers::add(Rank rank, const ForeignTensor& tensor, const Box& box) {
-  std::int64_t count = ++counts_[{&tensor, rank}];
+  std::int64_t count = ++counts_[{tensor.name, rank}];
   std::string name = count == 1 ? tensor.name : fmt::format("{}#{}", tensor.name, count);
   auto [at, is_new] = numbers_.try_emplace({name, box}, buffers_.size());
   if (is_new) buffers_.push_back({&tensor, std::move(name), box, {}});

@@ -20,7 +20,8 @@ struct ForeignTensor {
   std::string name;
   Shape shape;
   DType dtype;
-  std::string alias_of = {};  // the tensor of which this is another name, if it is
+  // The tensor of which this is another name, if it is; one of the same side, which is no alias.
+  std::string alias_of = {};
 };
 
 struct ForeignLayouts {
@@ -70,7 +71,7 @@ class BoxBuffers {
   std::string_view side_;
   std::vector<Buffer> buffers_;
   std::map<std::pair<std::string, Box>, std::size_t> numbers_;
-  std::map<std::pair<const ForeignTensor*, Rank>, std::int64_t> counts_;
+  std::map<std::pair<std::string_view, Rank>, std::int64_t> counts_;  // by tensor and rank
   std::int64_t end_rank_ = 0;
 };
 

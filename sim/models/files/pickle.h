@@ -31,8 +31,8 @@ struct PickleValue {
     List,    // entries
     Tuple,   // entries
     Dict,    // entries: key, value, key, value, ...
-    Global,  // text: "torch.bfloat16"
-    Object,  // text: what makes it, "torch.Size"; entries: the tuple of its arguments, its state
+    Global,  // text: its name, "bfloat16" of the module torch; number: of it in the reader's list
+    Object,  // text: the name of what makes it; entries: the tuple of its arguments, its state
   };
   Kind kind = Kind::None;
   std::uint32_t list = 0;  // number of its entries' list
@@ -40,9 +40,9 @@ struct PickleValue {
   std::string_view text = {};
 };
 
-// A name that a pickle may have, as module and name with a dot between.
+// What a pickle may name.
 struct PickleGlobal {
-  std::string_view name;
+  std::string_view module, name;
   bool is_callable;  // a class or function, of which values can be made
 };
 
@@ -62,7 +62,7 @@ class Pickle {
   // Of an object.
   PickleId arguments(PickleId object) const { return entries(object)[0]; }
   std::optional<PickleId> state(PickleId object) const;
-  // A value as messages show it: "'abc'", "17", "a list of 3", "torch.Size".
+  // A value as messages show it: "'abc'", "17", "a list of 3", "a Size".
   std::string shown(PickleId id) const;
 
  private:

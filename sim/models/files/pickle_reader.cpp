@@ -343,26 +343,24 @@ class PickleReader {
   }
 
   void push_global(std::string_view module, std::string_view name) {
-    std::string full = fmt::format("{}.{}", module, name);
-    for (const PickleGlobal& global : globals_)
-      if (global.name == full) return push_text(Kind::Global, global.name);
+    for (std::size_t i = 0; i < globals_.size(); ++i)
+      if (globals_[i].module == module && globals_[i].name == name)
+        return add({Kind::Global, 0, static_cast<std::int64_t>(i), globals_[i].name});
     fail("names of PyTorch's metadata alone",
-         fmt::format("{}, which is not used", printable(full, 200)));
+         fmt::format("{}, which is not used", printable(fmt::format("{}.{}", module, name), 200)));
   }
 
   // A call of something with a tuple of arguments, which is kept and never made.
   void make() {
     PickleId arguments = pop(), callee = pop();
-    auto global = std::find_if(globals_.begin(), globals_.end(), [&](const PickleGlobal& each) {
-      return each.name == out_[callee].text;
-    });
-    if (out_[callee].kind != Kind::Global || global == globals_.end() || !global->is_callable)
+    const PickleValue& global = out_[callee];
+    if (global.kind != Kind::Global || !globals_[to_index(global.number)].is_callable)
       fail("a class to make a value of", out_.shown(callee));
     if (out_[arguments].kind != Kind::Tuple) fail("a tuple of arguments", out_.shown(arguments));
-    if (global->name == "collections.OrderedDict" && out_.entries(arguments).empty())
+    if (global.text == "OrderedDict" && out_.entries(arguments).empty())
       add({Kind::Dict});
     else
-      add_with({Kind::Object, 0, 0, global->name}, std::vector{arguments});
+      add_with({Kind::Object, 0, 0, global.text}, std::vector{arguments});
   }
 
   void build() {

@@ -268,9 +268,7 @@ TEST_CASE("metadata that are wrong are refused with what is wrong") {
   made.more = {{text("w"), pickled::object(pickled::global(kModule, "BytesStorageMetadata"), "}")}};
   check_refused(made, "tensor 'w': expected each name once, found it twice");
   made.more = {{text("x"), pickled::dict({})}};
-  check_refused(made,
-                "tensor 'x': expected a torch.distributed.checkpoint.metadata."
-                "TensorStorageMetadata, found a dict of 0");
+  check_refused(made, "tensor 'x': expected a TensorStorageMetadata, found a dict of 0");
 }
 
 TEST_CASE("files that are no metadata of a checkpoint are refused") {
@@ -280,9 +278,10 @@ TEST_CASE("files that are no metadata of a checkpoint are refused") {
                              ".metadata, found none"));
   CHECK_THROWS_WITH(read_dcp(folder / "none"), Contains("found no such file"));
   test::write_file(folder / ".metadata", pickled::pickle("N"));
-  CHECK_THROWS_WITH(read_dcp(folder.path()),
-                    Contains("/.metadata: metadata: expected a torch.distributed.checkpoint."
-                             "metadata.Metadata, found None"));
+  CHECK_THROWS_WITH(
+      read_dcp(folder.path()),
+      Contains("/.metadata: metadata: expected the Metadata of torch.distributed.checkpoint, "
+               "found None"));
   test::write_file(folder / ".metadata",
                    pickled::pickle(pickled::made("cposix\nsystem\n", {text("touch ran")})));
   CHECK_THROWS_WITH(read_dcp(folder.path() + "/"),

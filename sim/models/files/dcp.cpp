@@ -120,7 +120,8 @@ class Reader {
     read_files(field(root, "storage_data", "metadata"));
     for_each_entry(field(root, "state_dict_metadata", "metadata"), "state_dict_metadata",
                    [&](PickleId key, PickleId value) { read_entry(key, value); });
-    if (auto megatron = pickle_.find(fields(root, "metadata"), "mcore_data"))
+    auto megatron = pickle_.find(fields(root, "metadata"), "mcore_data");
+    if (megatron && pickle_[*megatron].kind != Kind::None)
       for_each_entry(*megatron, "mcore_data", [&](PickleId, PickleId each) {
         if (!pickle_.entries(each).empty()) ++out_.reshaped;
       });

@@ -65,7 +65,8 @@ struct Made {
   std::string dtype = "float32", name = "w";
   bool is_stored = true;                  // whether storage_data has the chunks
   std::string version = text("version");  // the name of the field
-  pickled::Entries more = {};             // entries of state_dict_metadata
+  std::string version_value = "N", type = pickled::global(kModule, "Metadata");
+  pickled::Entries more = {};  // entries of state_dict_metadata
 
   std::string bytes() const {
     std::vector<std::string> list;
@@ -93,11 +94,10 @@ struct Made {
                                                     {text("chunks"), pickled::list(list)}}))}};
     entries.insert(entries.end(), more.begin(), more.end());
     return pickled::pickle(
-        pickled::object(pickled::global(kModule, "Metadata"),
-                        pickled::dict({{text("state_dict_metadata"), pickled::dict(entries)},
-                                       {text("planner_data"), "N"},
-                                       {text("storage_data"), pickled::dict(stored)},
-                                       {version, "N"}})));
+        pickled::object(type, pickled::dict({{text("state_dict_metadata"), pickled::dict(entries)},
+                                             {text("planner_data"), "N"},
+                                             {text("storage_data"), pickled::dict(stored)},
+                                             {version, version_value}})));
   }
 };
 
@@ -222,6 +222,21 @@ TEST_CASE("several chunks that a rank saved of a tensor are buffers of their own
   CHECK(found.buffers == line("", "7", "1,2", "0:1,0:2") + line("#2", "7", "3,1", "1:4,0:1") +
                              line("", "12", "3,1", "1:4,1:2"));
   CHECK(sides_of(layouts_text(found)).destination->buffers().size() == 3);
+}
+
+TEST_CASE("metadata of Megatron-Core say which tensors it saved in another shape") {
+  Made made;
+  made.type = pickled::global("megatron.core.dist_checkpointing.strategies.torch", "MCoreMetadata");
+  made.version = text("mcore_data");
+  CHECK(sim::layouts_of(parse_dcp(made.bytes(), "m"), "from").notes.empty());
+  made.version_value = pickled::dict(
+      {{text("w"),
+        pickled::dict({{text("nd_reformulated_orig_global_shape"), pickled::tuple({})}})},
+       {text("v"), "}"}});
+  CHECK(sim::layouts_of(parse_dcp(made.bytes(), "m"), "from").notes ==
+        std::vector<std::string>{"1 tensor is saved in another shape than the model's"});
+  made.version_value = "K\x01";
+  check_refused(made, "mcore_data: expected a dict, found 1");
 }
 
 TEST_CASE("metadata that are wrong are refused with what is wrong") {

@@ -12,7 +12,7 @@ reshard_part(rare_operators FOLDER tests/support/operators LINKS operators)
 # What tests share, with every part of core and sim; one body of conformance for every executor.
 file(GLOB support CONFIGURE_DEPENDS tests/support/*.cpp)
 reshard_part(test_support SOURCES ${support} tests/conformance/conformance.cpp
-  LINKS rare_operators jobs digest host text PACKAGES Threads::Threads)
+  LINKS rare_operators jobs digest host models text PACKAGES Threads::Threads)
 # The GPU's kernels compiled for the host, a GPU made of host memory whose streams run as late or as
 # early as events allow, and a stand-in for NCCL that checks how it is used.
 if(THRUST_INCLUDE)
@@ -168,7 +168,8 @@ if(RESHARD_FUZZ)
   file(GLOB targets CONFIGURE_DEPENDS tests/fuzz/fuzz_*.cpp)
   foreach(target IN LISTS targets)
     cmake_path(GET target STEM name)
-    reshard_program(${name} ${target} reshard_jobs reshard_digest reshard_text)
+    reshard_program(${name} ${target} reshard_jobs reshard_digest reshard_models
+      reshard_text)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   endforeach()
 endif()

@@ -12,7 +12,7 @@ reshard_part(rare_operators FOLDER tests/support/operators LINKS operators)
 # What tests share, with every part of core and sim; one body of conformance for every executor.
 file(GLOB support CONFIGURE_DEPENDS tests/support/*.cpp)
 reshard_part(test_support SOURCES ${support} tests/conformance/conformance.cpp
-  LINKS rare_operators jobs digest host text PACKAGES Threads::Threads)
+  LINKS rare_operators jobs digest host models text PACKAGES Threads::Threads)
 # The GPU's kernels compiled for the host, a GPU made of host memory whose streams run as late or as
 # early as events allow, and a stand-in for NCCL that checks how it is used.
 if(THRUST_INCLUDE)

@@ -16,6 +16,7 @@
 #include "core/stored/stored_requests.h"
 #include "core/topology/topology.h"
 #include "core/torch/known_defects.h"
+#include "sim/report/kv_facts.h"
 #include "sim/report/ratios.h"
 #include "sim/report/table.h"
 #include "sim/study/lost_time.h"
@@ -44,6 +45,7 @@ struct RunReport {
   std::vector<Rank> ranks;                 // of all tensors, ascending
   // The buffers that the requests are of, which must outlive the report; null: of none.
   const StoredRequests* buffers = nullptr;
+  std::optional<KvFacts> kv = {};  // of a KV cache, if the plan moves one
   std::string topology;
   std::int32_t topology_devices = 0;
   std::vector<std::string> assumed = {};  // what the topology assumes because its file omits it

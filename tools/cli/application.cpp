@@ -78,13 +78,19 @@ std::string text(const CLI::ParseError& error, const CLI::App& app) {
 
 CommandOutput output_of(std::vector<std::string> arguments) {
   CLI::App app(kPurpose, "reshard");
-  constexpr CommandRow kCommands[] = {
-      {"plan", add_plan_command},           {"simulate", add_simulate_command},
-      {"replay", add_replay_command},       {"sweep", add_sweep_command},
-      {"calibrate", add_calibrate_command}, {"topo", add_topo_command},
-      {"check", add_check_command},         {"digest", add_digest_command},
-      {"layout", add_layout_command},       {"where", add_where_command},
-      {"compare", add_compare_command},     {"ops", add_ops_command}};
+  constexpr CommandRow kCommands[] = {{"plan", add_plan_command},
+                                      {"simulate", add_simulate_command},
+                                      {"replay", add_replay_command},
+                                      {"sweep", add_sweep_command},
+                                      {"calibrate", add_calibrate_command},
+                                      {"topo", add_topo_command},
+                                      {"check", add_check_command},
+                                      {"digest", add_digest_command},
+                                      {"layout", add_layout_command},
+                                      {"where", add_where_command},
+                                      {"kv", add_kv_command},
+                                      {"compare", add_compare_command},
+                                      {"ops", add_ops_command}};
   add_commands(app, kCommands, arguments);
   Captured printed;
   CommandOutput output;

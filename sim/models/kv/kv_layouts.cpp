@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The layouts of a cache as lines of a file for `reshard check`. Consecutive blocks are one part
+// wherever their tokens have one stride, so that a cache in the order of its pool has a part for
+// each array, whatever its length.
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "core/base/integers.h"
+#include "core/base/limits.h"
+#include "core/layout/mesh.h"
+#include "sim/models/kv/kv_transfer.h"
+
+namespace reshard::sim {
+namespace {
+
+// Of a side, as many as a file can hold; of a line, of up to eight JSON values each.
+constexpr std::int64_t kMostParts = std::int64_t{1} << 22;
+constexpr std::int64_t kMostPartsOfLine = kMaxJsonValues / 8 - 8;
+
+[[noreturn]] void fail_parts(const char* field, std::int64_t most, const char* where) {
+  throw InputError(
+      fmt::format("{}: expected blocks that are at most {} parts {} (consecutive blocks "
+                  "can be one), found more",
+                  field, most, where));
+}
+
+// Keys or values, or the latent vectors.
+struct Kind {
+  const char* name;
+  std::int64_t index, channels;
+};
+std::vector<Kind> kinds_of(const KvModel& model) {
+  if (model.is_latent()) return {{"latent", 0, model.key_dim}};
+  return {{"k", 0, model.key_dim}, {"v", 1, model.value_dim}};
+}
+
+// An array of a rank: its extents and strides by KvDim; those that it lacks are 1 and 0.
+class Array {
+ public:
+  Array(const KvSide& side, std::int64_t layers, std::int64_t heads, std::int64_t channels,
+        const char* field)
+      : dims_(side.form.dims) {
+    at(extents_, KvDim::Layers) = layers;
+    at(extents_, KvDim::Kv) = 2;
+    at(extents_, KvDim::Blocks) = side.table.pool;
+    at(extents_, KvDim::Heads) = heads;
+    at(extents_, KvDim::Tokens) = side.dealing.block;
+    at(extents_, KvDim::Channels) = channels;
+    std::int64_t stride = 1;
+    for (auto dim = dims_.rbegin(); dim != dims_.rend(); ++dim) {
+      at(strides_, *dim) = stride;
+      auto product = checked_product(stride, at(extents_, *dim));
+      if (!product || *product > kMaxBytes / 8)
+        throw InputError(
+            fmt::format("{}: expected arrays of at most 2^62 bytes, found larger ones", field));
+      stride = *product;
+    }
+  }
+  std::int64_t stride(KvDim dim) const { return strides_[static_cast<std::size_t>(dim)]; }
+  std::string shape() const {
+    std::string out;
+    for (KvDim dim : dims_)
+      out += fmt::format("{}{}", out.empty() ? "" : ",", extents_[static_cast<std::size_t>(dim)]);
+    return out;
+  }
+
+ private:
+  static std::int64_t& at(std::int64_t (&of)[6], KvDim dim) {
+    return of[static_cast<std::size_t>(dim)];
+  }
+  const std::vector<KvDim>& dims_;
+  std::int64_t extents_[6] = {}, strides_[6] = {};
+};
+
+// Tokens lo to hi-1, from an element of an array on.
+struct Run {
+  std::int64_t lo, hi, offset;
+};
+std::vector<Run> runs_of(const std::vector<KvPiece>& pieces, const Array& array) {
+  std::int64_t block = array.stride(KvDim::Blocks), token = array.stride(KvDim::Tokens);
+  std::vector<Run> out;
+  for (const KvPiece& piece : pieces) {
+    std::int64_t offset = piece.block * block + piece.at * token;
+    if (!out.empty() && out.back().hi == piece.lo &&
+        out.back().offset + (piece.lo - out.back().lo) * token == offset)
+      out.back().hi = piece.hi;
+    else
+      out.push_back({piece.lo, piece.hi, offset});
+  }
+  return out;
+}
+
+class SideLines {
+ public:
+  SideLines(const KvTransfer& transfer, const KvSide& side, bool is_source, std::string& out)
+      : transfer_(transfer), side_(side), is_source_(is_source), out_(out) {}
+
+  void write() {
+    const KvParallel& parallel = side_.parallel;
+    std::vector<std::int64_t> starts =
+        stage_starts(parallel, transfer_.model.layers, is_source_ ? "--from" : "--to");
+    for (std::int64_t stage = 0; stage < parallel.pp; ++stage)
+      for (const auto& [share, ranks] : shares_of(stage))
+        write_share(share, ranks, starts[static_cast<std::size_t>(stage)],
+                    starts[static_cast<std::size_t>(stage) + 1]);
+  }
+
+ private:
+  struct Less {
+    bool operator()(const KvShare& a, const KvShare& b) const {
+      return std::tie(a.token_group, a.head_lo) < std::tie(b.token_group, b.head_lo);
+    }
+  };
+  // The ranks of a stage by what they have.
+  std::map<KvShare, std::vector<Rank>, Less> shares_of(std::int64_t stage) const {
+    std::map<KvShare, std::vector<Rank>, Less> out;
+    for (std::int64_t cp = 0; cp < side_.parallel.cp; ++cp)
+      for (std::int64_t tp = 0; tp < side_.parallel.tp; ++tp)
+        out[share_of(side_.parallel, transfer_.model.heads, cp, tp)].push_back(
+            side_.rank_at(stage, cp, tp));
+    return out;
+  }
+
+  const char* blocks_field() const { return is_source_ ? "--from-blocks" : "--to-blocks"; }
+
+  void write_share(const KvShare& share, const std::vector<Rank>& ranks, std::int64_t first,
+                   std::int64_t last) {
+    std::vector<KvPiece> pieces =
+        pieces_of(side_.table, side_.dealing, transfer_.tokens, share.token_group);
+    if (pieces.empty()) return;  // fewer tokens than are dealt in one round
+    bool joint = side_.form.has(KvDim::Kv), whole = side_.form.has(KvDim::Layers);
+    std::vector<Kind> kinds = kinds_of(transfer_.model);
+    std::size_t step = joint ? kinds.size() : 1;
+    for (std::int64_t layer = first; layer < last; layer = whole ? last : layer + 1)
+      for (std::size_t kind = 0; kind < kinds.size(); kind += step)
+        write_buffer(share, ranks, pieces,
+                     {kinds.begin() + static_cast<std::ptrdiff_t>(kind),
+                      kinds.begin() + static_cast<std::ptrdiff_t>(kind + step)},
+                     layer, whole ? last : layer + 1);
+  }
+
+  // One array with the layers first to last-1 and some kinds.
+  void write_buffer(const KvShare& share, const std::vector<Rank>& ranks,
+                    const std::vector<KvPiece>& pieces, const std::vector<Kind>& kinds,
+                    std::int64_t first, std::int64_t last) {
+    Array array(side_, last - first, share.head_hi - share.head_lo, kinds.front().channels,
+                is_source_ ? "--form" : "--to-form");
+    std::vector<Run> runs = runs_of(pieces, array);
+    auto arrays = static_cast<std::int64_t>(kinds.size()) * (last - first);
+    count(static_cast<std::int64_t>(runs.size()), arrays, static_cast<std::int64_t>(ranks.size()));
+    std::string name = kinds.size() > 1 ? "kv" : kinds.front().name;
+    if (!side_.form.has(KvDim::Layers)) name = fmt::format("layers.{}.{}", first, name);
+    fmt::format_to(
+        std::back_inserter(out_),
+        R"({{"side": "{}", "buffer": "{}", "ranks": "{}", "shape": [{}], "dtype": "{}", )"
+        R"("parts": [)",
+        is_source_ ? "from" : "to", name, ranks_text(ranks), array.shape(), text(transfer_.dtype));
+    const char* separator = "";
+    for (std::int64_t layer = first; layer < last; ++layer)
+      for (const Kind& kind : kinds) {
+        std::int64_t base = (layer - first) * array.stride(KvDim::Layers) +
+                            (kinds.size() > 1 ? kind.index * array.stride(KvDim::Kv) : 0);
+        for (const Run& run : runs) {
+          out_ += std::exchange(separator, ", ");
+          write_part(share, layer, kind, array, {run.lo, run.hi, base + run.offset});
+        }
+      }
+    out_ += "]}\n";
+  }
+
+  void write_part(const KvShare& share, std::int64_t layer, const Kind& kind, const Array& array,
+                  const Run& run) {
+    std::int64_t heads = share.head_hi - share.head_lo;
+    std::int64_t token = array.stride(KvDim::Tokens), head = array.stride(KvDim::Heads),
+                 channel = array.stride(KvDim::Channels);
+    std::string box = fmt::format("{}:{}", run.lo, run.hi), strides = fmt::to_string(token);
+    if (!transfer_.model.is_latent()) {
+      box += fmt::format(",{}:{}", share.head_lo, share.head_hi);
+      strides += fmt::format(", {}", head);
+    }
+    fmt::format_to(std::back_inserter(out_),
+                   R"({{"tensor": "layers.{}.{}", "box": "{},:", "offset": {})", layer, kind.name,
+                   box, run.offset);
+    // Without strides a part is row-major.
+    if (channel != 1 || token != heads * kind.channels || (heads > 1 && head != kind.channels))
+      fmt::format_to(std::back_inserter(out_), R"(, "strides": [{}, {}])", strides, channel);
+    out_ += '}';
+  }
+
+  void count(std::int64_t runs, std::int64_t arrays, std::int64_t ranks) {
+    if (runs * arrays > kMostPartsOfLine)
+      fail_parts(blocks_field(), kMostPartsOfLine, "of an array");
+    parts_ += runs * arrays * ranks;
+    if (parts_ > kMostParts) fail_parts(blocks_field(), kMostParts, "of all ranks");
+  }
+
+  const KvTransfer& transfer_;
+  const KvSide& side_;
+  bool is_source_;
+  std::string& out_;
+  std::int64_t parts_ = 0;
+};
+
+}  // namespace
+
+std::string kv_layouts(const KvTransfer& transfer) {
+  const KvModel& model = transfer.model;
+  std::string out = "{\"reshard_check\": 1}\n";
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    for (const Kind& kind : kinds_of(model))
+      fmt::format_to(std::back_inserter(out),
+                     R"({{"tensor": "layers.{}.{}", "shape": [{}{}, {}], "dtype": "{}"}})"
+                     "\n",
+                     layer, kind.name, transfer.tokens,
+                     model.is_latent() ? "" : fmt::format(", {}", model.heads), kind.channels,
+                     text(transfer.dtype));
+  SideLines(transfer, transfer.from, true, out).write();
+  SideLines(transfer, transfer.to, false, out).write();
+  return out;
+}
+
+}  // namespace reshard::sim

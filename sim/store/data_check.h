@@ -56,7 +56,8 @@ using TakeShard = std::function<void(TensorId tensor, Rank rank, std::span<const
 // PreparedPlan::take for all tensors, one after the other.
 void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take);
 
-// What moving a plan's bytes takes, with the buffers that shards are gathered from and scattered to.
+// What moving a plan's bytes takes, with the buffers that shards are gathered from and scattered
+// to.
 std::int64_t data_bytes(const Plan& plan, const StoredRequests* stored);
 
 // Moves the bytes of `plan`, or, if its store_bytes exceed the budget, those of a plan for tensors

@@ -10,7 +10,6 @@
 #include "core/base/errors.h"
 #include "sim/exports/exports.h"
 #include "sim/page/pages.h"
-#include "sim/report/run_report.h"
 #include "sim/report/writers/perfetto.h"
 #include "tools/cli/pipeline.h"
 

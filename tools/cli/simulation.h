@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/job/job.h"
-#include "sim/report/kv_facts.h"
+#include "sim/report/run_report.h"
 #include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output/output.h"

@@ -24,8 +24,8 @@ KvTable first_blocks(std::int64_t count);
 // block. Throws InputError, also if there are not `count` of them.
 KvTable read_kv_table(const std::string& text, const std::string& file, std::int64_t count);
 
-// How tokens are dealt to groups of ranks: `interleave` in turn to each of `groups`, so that a block
-// of the table has `block` tokens of each.
+// How tokens are dealt to groups of ranks: `interleave` in turn to each of `groups`, so that a
+// block of the table has `block` tokens of each.
 struct KvDealing {
   std::int64_t block, groups = 1, interleave = 0;
   // Entries of a table for so many tokens.

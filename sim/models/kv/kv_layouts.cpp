@@ -19,16 +19,7 @@
 namespace reshard::sim {
 namespace {
 
-// Of a side, as many as a file can hold; of a line, of up to eight JSON values each.
-constexpr std::int64_t kMostParts = std::int64_t{1} << 22;
-constexpr std::int64_t kMostPartsOfLine = kMaxJsonValues / 8 - 8;
-
-[[noreturn]] void fail_parts(const char* field, std::int64_t most, const char* where) {
-  throw InputError(
-      fmt::format("{}: expected blocks that are at most {} parts {} (consecutive blocks "
-                  "can be one), found more",
-                  field, most, where));
-}
+constexpr std::int64_t kMostParts = std::int64_t{1} << 22;  // of a side, as a file can hold
 
 // Keys or values, or the latent vectors.
 struct Kind {
@@ -127,7 +118,7 @@ class SideLines {
     return out;
   }
 
-  const char* blocks_field() const { return is_source_ ? "--from-blocks" : "--to-blocks"; }
+  const char* form_field() const { return is_source_ ? "--form" : "--to-form"; }
 
   void write_share(const KvShare& share, const std::vector<Rank>& ranks, std::int64_t first,
                    std::int64_t last) {
@@ -150,10 +141,11 @@ class SideLines {
                     const std::vector<KvPiece>& pieces, const std::vector<Kind>& kinds,
                     std::int64_t first, std::int64_t last) {
     Array array(side_, last - first, share.head_hi - share.head_lo, kinds.front().channels,
-                is_source_ ? "--form" : "--to-form");
+                form_field());
     std::vector<Run> runs = runs_of(pieces, array);
-    auto arrays = static_cast<std::int64_t>(kinds.size()) * (last - first);
-    count(static_cast<std::int64_t>(runs.size()), arrays, static_cast<std::int64_t>(ranks.size()));
+    auto parts = static_cast<std::int64_t>(runs.size() * kinds.size()) * (last - first);
+    count(parts, is_row_major(share, kinds.front(), array),
+          static_cast<std::int64_t>(ranks.size()));
     std::string name = kinds.size() > 1 ? "kv" : kinds.front().name;
     if (!side_.form.has(KvDim::Layers)) name = fmt::format("layers.{}.{}", first, name);
     fmt::format_to(
@@ -176,28 +168,44 @@ class SideLines {
 
   void write_part(const KvShare& share, std::int64_t layer, const Kind& kind, const Array& array,
                   const Run& run) {
-    std::int64_t heads = share.head_hi - share.head_lo;
-    std::int64_t token = array.stride(KvDim::Tokens), head = array.stride(KvDim::Heads),
-                 channel = array.stride(KvDim::Channels);
-    std::string box = fmt::format("{}:{}", run.lo, run.hi), strides = fmt::to_string(token);
+    std::string box = fmt::format("{}:{}", run.lo, run.hi),
+                strides = fmt::to_string(array.stride(KvDim::Tokens));
     if (!transfer_.model.is_latent()) {
       box += fmt::format(",{}:{}", share.head_lo, share.head_hi);
-      strides += fmt::format(", {}", head);
+      strides += fmt::format(", {}", array.stride(KvDim::Heads));
     }
     fmt::format_to(std::back_inserter(out_),
                    R"({{"tensor": "layers.{}.{}", "box": "{},:", "offset": {})", layer, kind.name,
                    box, run.offset);
-    // Without strides a part is row-major.
-    if (channel != 1 || token != heads * kind.channels || (heads > 1 && head != kind.channels))
-      fmt::format_to(std::back_inserter(out_), R"(, "strides": [{}, {}])", strides, channel);
+    if (!is_row_major(share, kind, array))
+      fmt::format_to(std::back_inserter(out_), R"(, "strides": [{}, {}])", strides,
+                     array.stride(KvDim::Channels));
     out_ += '}';
   }
 
-  void count(std::int64_t runs, std::int64_t arrays, std::int64_t ranks) {
-    if (runs * arrays > kMostPartsOfLine)
-      fail_parts(blocks_field(), kMostPartsOfLine, "of an array");
-    parts_ += runs * arrays * ranks;
-    if (parts_ > kMostParts) fail_parts(blocks_field(), kMostParts, "of all ranks");
+  // Without strides a part is row-major.
+  bool is_row_major(const KvShare& share, const Kind& kind, const Array& array) const {
+    std::int64_t heads = share.head_hi - share.head_lo, head = array.stride(KvDim::Heads);
+    return array.stride(KvDim::Channels) == 1 &&
+           array.stride(KvDim::Tokens) == heads * kind.channels &&
+           (heads == 1 || head == kind.channels);
+  }
+
+  // Parts of an array and the ranks that have one like it. A part is an object of three values, and
+  // perhaps a list of strides.
+  void count(std::int64_t parts, bool row_major, std::int64_t ranks) {
+    std::int64_t most = (kMaxJsonValues - 64) / (row_major ? 4 : 8);
+    if (parts > most)
+      throw InputError(fmt::format(
+          "{}: expected arrays of at most {} parts, one for each layer, keys or values, "
+          "and run of blocks that are neighbours in memory, found {}",
+          form_field(), most, parts));
+    parts_ += (parts + 1) * ranks;  // arrays count, too
+    if (parts_ > kMostParts)
+      throw InputError(fmt::format(
+          "{}: expected at most {} runs of blocks that are neighbours in memory, of all layers and "
+          "ranks, found more",
+          is_source_ ? "--from-blocks" : "--to-blocks", kMostParts));
   }
 
   const KvTransfer& transfer_;

@@ -215,8 +215,8 @@ class ConfigReader {
   void note_more_layers(KvModel& out) const {
     for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers"})
       if (auto more = integer(key, 0, kMostLayers); more && *more > 0)
-        out.assumed.push_back(
-            fmt::format("the caches of {} MTP layers ({}) are not moved", *more, key));
+        out.assumed.push_back(fmt::format("the cache of {} MTP layer{} ({}) is not moved", *more,
+                                          *more == 1 ? "" : "s", key));
   }
 
   const TraceJson& root_;

@@ -5,9 +5,9 @@
 // - tp cuts the KV heads evenly; where there are more ranks than heads, neighbouring ranks have the
 //   same head. Latent vectors are whole on every rank.
 // - pp cuts the layers into stages.
-// - cp deals the tokens to its ranks in turn, `interleave` at a time; so does dcp to the ranks of tp
-//   that would otherwise have the same heads, of which neighbours are one group (vLLM's decode
-//   context parallel). Of both, dcp is the faster.
+// - cp deals the tokens to its ranks in turn, `interleave` at a time; so does dcp to neighbouring
+//   ranks of tp, which would otherwise have the same heads (vLLM's decode context parallel). Of
+//   both, dcp is the faster.
 // - dp are independent engines, of which one has the cache.
 #pragma once
 

@@ -12,7 +12,7 @@
 #include "sim/models/kv/kv_form.h"
 #include "sim/models/kv/kv_model.h"
 #include "sim/models/kv/kv_parallel.h"
-#include "sim/report/kv_facts.h"
+#include "sim/report/run_report.h"
 
 namespace reshard::sim {
 
@@ -54,8 +54,8 @@ struct KvSpec {
 KvTransfer read_kv_transfer(const KvSpec& spec);
 
 // A file of layouts (docs/check.md) of both sides: tensors layers.N.k and layers.N.v of shape
-// [tokens, KV heads, channels], or layers.N.latent of [tokens, channels], and parts in the blocks of
-// the ranks' buffers. Throws InputError for more parts than such files can have.
+// [tokens, KV heads, channels], or layers.N.latent of [tokens, channels], and parts in the blocks
+// of the ranks' buffers. Throws InputError for more parts than such files can have.
 std::string kv_layouts(const KvTransfer& transfer);
 
 KvFacts kv_facts(const KvTransfer& transfer);

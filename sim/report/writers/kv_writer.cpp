@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/report/kv_facts.h"
+#include "sim/report/run_report.h"
 
 namespace reshard::sim {
 namespace {

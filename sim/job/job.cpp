@@ -7,7 +7,10 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/base/errors.h"
+#include "core/base/units.h"
 #include "core/torch/redistribution.h"
 #include "sim/machines/presets.h"
 #include "sim/store/data_check.h"
@@ -96,6 +99,13 @@ DataReport Job::moved(std::int64_t budget_bytes) const {
     return not_moved(
         plan(), "a plan from a file cannot be reduced, and its full size is above the data budget");
   return move_and_check(study_->shared_plan(), {}, budget_bytes, memory_of_machine_bytes());
+}
+
+DataReport Job::moved_if_within(std::int64_t budget_bytes) const {
+  std::int64_t needed = data_bytes(plan(), stored());
+  if (needed <= budget_bytes) return moved(budget_bytes);
+  return not_moved(plan(), fmt::format("it takes {}, above the data budget of {}",
+                                       bytes_text(needed), bytes_text(budget_bytes)));
 }
 
 DataReport not_moved(const Plan& plan, std::string why) {

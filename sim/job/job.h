@@ -53,6 +53,8 @@ class Job {
   // Moves the bytes, within the budget, and compares them. A plan from elsewhere cannot be made
   // again for a smaller tensor: it is moved at full size or not at all.
   DataReport moved(std::int64_t budget_bytes) const;
+  // The same if it takes no more than the budget at full size; buffers cannot be reduced.
+  DataReport moved_if_within(std::int64_t budget_bytes) const;
 
  private:
   bool from_elsewhere_, cold_;

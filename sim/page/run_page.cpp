@@ -104,6 +104,8 @@ std::vector<Fact> run_facts(const RunReport& report) {
       {"planner", report.planner == report.planner_asked
                       ? report.planner
                       : fmt::format("{}, which chose {}", report.planner_asked, report.planner)}};
+  if (report.kv)
+    for (auto& [name, text] : kv_lines(*report.kv)) out.push_back({name, text});
   if (report.as_one)
     out.push_back({"as one job", fmt::format("{} by {}", duration_text(report.as_one->time_ps),
                                              report.as_one->planner)});

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/planners/planner.h"
@@ -37,6 +38,24 @@ struct StepRow {
   std::optional<std::int64_t> duration_ps() const;
 };
 
+// A KV cache that a plan moves.
+struct KvFacts {
+  struct Side {
+    std::string parallel;       // "tp=4 pp=2"
+    std::string ranks;          // that have the cache: "0-7"
+    std::int64_t copies;        // ranks that have an element
+    std::string form;           // "kv,blocks,tokens,heads,dim"
+    std::int64_t block_tokens;  // on a rank
+    std::int64_t blocks, pool;  // of the request, of a rank
+  };
+  std::string cache;  // "llama: 80 layers, 8 KV heads of 128 channels, bf16"
+  std::int64_t tokens = 0, token_bytes = 0, bytes = 0;
+  Side from, to;
+  std::vector<std::string> assumed;
+};
+// Lines "name   value" of tables and pages.
+std::vector<std::pair<std::string, std::string>> kv_lines(const KvFacts& kv);
+
 struct RunReport {
   explicit RunReport(const Plan& of) : tensors(of.tensors), ranks(of.ranks) {}
 
@@ -44,6 +63,7 @@ struct RunReport {
   std::vector<Rank> ranks;                 // of all tensors, ascending
   // The buffers that the requests are of, which must outlive the report; null: of none.
   const StoredRequests* buffers = nullptr;
+  std::optional<KvFacts> kv = {};  // of a KV cache, if the plan moves one
   std::string topology;
   std::int32_t topology_devices = 0;
   std::vector<std::string> assumed = {};  // what the topology assumes because its file omits it

@@ -236,15 +236,14 @@ void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take) {
   });
 }
 
-namespace {
-
-// What moving takes, with the buffers that shards are gathered from and scattered to.
 std::int64_t data_bytes(const Plan& plan, const StoredRequests* stored) {
   std::int64_t shards = store_bytes(plan);
   if (stored == nullptr) return shards;
   Int128 sum = Int128{2} * shards + StoredImages::bytes_of(*stored);
   return static_cast<std::int64_t>(std::min(sum, Int128{kMaxBytes}));
 }
+
+namespace {
 
 std::string shape_text(const Plan& plan) {
   return plan.tensors.size() == 1 ? text(plan.request().shape()) : "of every tensor reduced";

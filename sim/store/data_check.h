@@ -56,6 +56,10 @@ using TakeShard = std::function<void(TensorId tensor, Rank rank, std::span<const
 // PreparedPlan::take for all tensors, one after the other.
 void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take);
 
+// What moving a plan's bytes takes, with the buffers that shards are gathered from and scattered
+// to.
+std::int64_t data_bytes(const Plan& plan, const StoredRequests* stored);
+
 // Moves the bytes of `plan`, or, if its store_bytes exceed the budget, those of a plan for tensors
 // that are shrunk until they fit or cannot shrink further. Without `replan` (a plan from elsewhere)
 // always uses `plan`. Throws CheckFailure with rank, global index, expected

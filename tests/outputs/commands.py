@@ -227,9 +227,15 @@ def commands(inputs, reshard):
         yield [*digest, "--weights", weights, *rows]
     for options in ([], ["--json"], ["--weights", weights, "-v"], ["--before", found]):
         yield [*digest, "--expect", expected, found, *options]
+    kv = ["kv", "--config", "traces/models/llama3-70b.json", "--from", "tp=4 pp=2", "--to", "tp=8",
+          "--block", "16", "--to-block", "64", "--tokens", "100"]  # fmt: skip
+    for report in (*REPORTS, ["--emit", "layout"], ["--emit", "descriptors"]):
+        yield [*kv, "--data", "proof", *report]
+    yield ["kv", "--config", "traces/models/deepseek-v3.json", "--from", "tp=2", "--to",
+           "tp=4 dcp=4 interleave=1", "--block", "64", "--tokens", "300"]  # fmt: skip
     # Not of `validate`: it names the backends that were found.
     for name in ("plan", "simulate", "replay", "sweep", "topo", "calibrate", "check",
-                 "digest", "layout", "where", "compare", "ops"):  # fmt: skip
+                 "digest", "layout", "where", "kv", "compare", "ops"):  # fmt: skip
         yield [name, "--help"]
     yield ["manual"]
     yield ["completion", "bash"]

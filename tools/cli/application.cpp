@@ -88,6 +88,7 @@ CommandOutput output_of(std::vector<std::string> arguments) {
                                       {"digest", add_digest_command},
                                       {"layout", add_layout_command},
                                       {"where", add_where_command},
+                                      {"kv", add_kv_command},
                                       {"compare", add_compare_command},
                                       {"model", add_model_command},
                                       {"ops", add_ops_command}};

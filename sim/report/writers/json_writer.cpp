@@ -75,8 +75,25 @@ Json step_json(const StepRow& step) {
           {"bytes", step.bytes}};
 }
 
+Json kv_side_json(const KvFacts::Side& side) {
+  return {{"parallel", side.parallel}, {"ranks", side.ranks},        {"copies", side.copies},
+          {"form", side.form},         {"block", side.block_tokens}, {"blocks", side.blocks},
+          {"pool", side.pool}};
+}
+
+// "kv", of a KV cache.
+void add_kv(const RunReport& report, Json& out) {
+  if (!report.kv) return;
+  const KvFacts& kv = *report.kv;
+  out["kv"] = {
+      {"cache", kv.cache},    {"tokens", kv.tokens},           {"token_bytes", kv.token_bytes},
+      {"bytes", kv.bytes},    {"from", kv_side_json(kv.from)}, {"to", kv_side_json(kv.to)},
+      {"assumed", kv.assumed}};
+}
+
 Json start(const RunReport& report, const char* schema) {
   Json out = {{"schema", schema}};
+  add_kv(report, out);
   add_request(report, out);
   out["topology"] = report.topology;
   out["planner"] = report.planner_asked;

@@ -31,6 +31,8 @@ std::string shortened(const std::vector<Rank>& ranks) {
 }
 
 void add_head(const RunReport& report, Facts& facts) {
+  if (report.kv)
+    for (auto& [name, text] : kv_lines(*report.kv)) facts.add(name, text);
   const char* name = "request";
   for (std::string& line : request_lines(report))
     facts.add(std::exchange(name, ""), std::move(line));

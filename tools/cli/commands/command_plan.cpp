@@ -3,21 +3,14 @@
 // the bytes and memory per rank and the costs, or the plan itself as text. `reshard simulate`:
 // plans, proves, moves every rank's bytes in this process and compares them, times the plan on the
 // topology, and compares the time with the bound.
-#include <cstdio>
 #include <memory>
 
-#include <fmt/format.h>
-
-#include "core/base/errors.h"
-#include "core/traffic/workload.h"
-#include "sim/exports/exports.h"
-#include "sim/page/pages.h"
 #include "sim/report/run_report.h"
-#include "sim/report/writers/perfetto.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/options.h"
 #include "tools/cli/output/output.h"
 #include "tools/cli/pipeline.h"
+#include "tools/cli/simulation.h"
 
 namespace reshard::tools {
 
@@ -30,18 +23,6 @@ struct PlanOptions {
   bool explain = false;
   std::string emit = "report";
 };
-
-std::vector<std::string> emit_names() {
-  std::vector<std::string> names{"report"};
-  for (const sim::ExportRow& row : sim::exports()) names.emplace_back(row.name);
-  return names;
-}
-
-void write_page(OutputFiles& written, const std::string& file, std::string_view kind,
-                const sim::RunReport& report, sim::Study& study) {
-  written.write(file, "--html",
-                [&](std::ostream& out) { out << sim::run_page(kind, report, study); });
-}
 
 void run_plan(const PlanOptions& options) {
   if (options.emit != "report") {
@@ -66,15 +47,7 @@ void run_plan(const PlanOptions& options) {
   Progress progress;
   wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
   sim::Job job = job_of(subject, options.machine, wanted);
-  for (const sim::ExportRow& row : sim::exports()) {
-    if (options.emit != row.name) continue;
-    progress.stage("writing");
-    sim::Exported exported = row.write({job.plan(), job.stored()});
-    progress.clear();
-    std::fputs(exported.hint.c_str(), stderr);
-    print(exported.text);
-    return;
-  }
+  if (options.emit != "report") return print_export(job, options.emit, progress);
 
   progress.stage("timing");
   sim::RunReport report = job.report_with_torch(wanted.record.path);
@@ -82,7 +55,7 @@ void run_plan(const PlanOptions& options) {
   progress.clear();
   if (options.output.verbose) report.phases = progress.times();
   OutputFiles written;
-  if (has_page) write_page(written, options.output.html, "plan", report, job.study());
+  if (has_page) write_run_page(written, options.output.html, "plan", report, job.study());
   if (options.output.html != "-")
     print(options.output.json
               ? sim::plan_json(report)
@@ -90,54 +63,15 @@ void run_plan(const PlanOptions& options) {
   written.commit();
 }
 
-struct SimulateOptions {
+struct SimulateOptions : SimulationOptions {
   RequestOptions request;
-  MachineOptions machine;
-  DataOptions data;
-  OutputOptions output;
 };
 
 void run_simulate(const SimulateOptions& options) {
-  const std::string &perfetto = options.output.perfetto, &html = options.output.html;
-  require_files({{perfetto, "--perfetto"}, {html, "--html"}},
-                inputs_of(options.request, options.machine));
-  refuse_unprinted(options.output, perfetto, "--perfetto -");
-  refuse_unprinted(options.output, html, "--html -");
-  std::int64_t budget = data_budget_of(options.data);
-  sim::Subject subject = subject_of(options.request, options.machine);
-  sim::StudyOptions wanted = study_options(options.machine);
-  bool has_page = !html.empty(), has_timeline = has_page || !perfetto.empty();
-  wanted.record = {.spans = true,
-                   .path = options.output.json || options.output.verbose || has_page,
-                   .flows = has_timeline,
-                   .work = has_timeline};
-  wanted.explain = has_page;
-  Progress progress;
-  wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
-  sim::Job job = job_of(subject, options.machine, wanted);
-
-  progress.stage("timing");
-  sim::RunReport report = job.report(wanted.record.path);
-  if (options.request.plan_files.size() > 1) job.add_as_one(report);
-  if (options.data.how == "full") {
-    progress.stage("moving and comparing bytes");
-    report.data = job.moved(budget);
-  } else {
-    report.data = sim::not_moved(job.plan(), "--data proof");
-  }
-  progress.clear();
-  if (options.output.verbose) report.phases = progress.times();
-
-  OutputFiles written;
-  if (!perfetto.empty())
-    written.write(perfetto, "--perfetto",
-                  [&](std::ostream& out) { sim::write_perfetto(out, job.study()); });
-  if (!html.empty()) write_page(written, html, "simulation", report, job.study());
-  if (perfetto != "-" && html != "-")
-    print(options.output.json
-              ? sim::simulate_json(report)
-              : sim::simulate_table(report, options.output.verbose, screen_width()));
-  written.commit();
+  simulate(options, inputs_of(options.request, options.machine), [&] {
+    return Simulated{subject_of(options.request, options.machine),
+                     options.request.plan_files.size() > 1};
+  });
 }
 
 }  // namespace
@@ -165,11 +99,8 @@ void add_plan_command(CLI::App& app) {
   OptionGroup output(command, "Output");
   output.add_flag("--explain", options->explain,
                   "explain each step, and list the known PyTorch defects that affect the request");
-  std::string formats = "print";
-  for (const sim::ExportRow& row : sim::exports())
-    formats += fmt::format(" {}: {};", row.name, row.what);
-  output.add_choice("--emit", "WHAT", options->emit, emit_names(),
-                    formats + " report: the report (default)");
+  output.add_choice("--emit", "WHAT", options->emit, emit_names({"report"}),
+                    emit_help() + " report: the report (default)");
 }
 
 void add_simulate_command(CLI::App& app) {

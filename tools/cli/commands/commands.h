@@ -18,6 +18,7 @@ inline constexpr const char* kPurpose =
 
 void add_plan_command(CLI::App& app);       // command_plan.cpp
 void add_simulate_command(CLI::App& app);   // command_plan.cpp
+void add_kv_command(CLI::App& app);         // command_kv.cpp
 void add_replay_command(CLI::App& app);     // command_replay.cpp
 void add_sweep_command(CLI::App& app);      // command_sweep.cpp
 void add_validate_command(CLI::App& app);   // command_validate.cpp

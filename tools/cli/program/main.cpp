@@ -30,9 +30,10 @@ constexpr CommandRow kCommands[] = {
     {"validate", add_validate_command}, {"calibrate", add_calibrate_command},
     {"topo", add_topo_command},         {"check", add_check_command},
     {"digest", add_digest_command},     {"layout", add_layout_command},
-    {"where", add_where_command},       {"compare", add_compare_command},
-    {"model", add_model_command},       {"ops", add_ops_command},
-    {"doctor", add_doctor_command},     {"", add_manual_commands}};
+    {"where", add_where_command},       {"kv", add_kv_command},
+    {"compare", add_compare_command},   {"model", add_model_command},
+    {"ops", add_ops_command},           {"doctor", add_doctor_command},
+    {"", add_manual_commands}};
 
 int run(int argc, char** argv) {
   CLI::App app(kPurpose, "reshard");

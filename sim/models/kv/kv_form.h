@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The arrays in which a rank has its cache: their dims in memory order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/models/kv/kv_model.h"
+
+namespace reshard::sim {
+
+enum class KvDim : std::uint8_t { Layers, Kv, Blocks, Heads, Tokens, Channels };
+
+// Without Layers each layer has an array of its own, without Kv keys and values have.
+struct KvForm {
+  std::string name;         // as it was asked for
+  std::vector<KvDim> dims;  // outermost first
+  bool has(KvDim dim) const;
+};
+
+// "kv,blocks,tokens,heads,dim" has blocks, tokens, heads and dim once, layers and kv at most once;
+// for a latent cache heads and kv are left out. Or the name of a known form. Throws InputError
+// naming `field`.
+KvForm parse_kv_form(std::string_view text, std::string_view field, const KvModel& model);
+// "vllm: kv,blocks,tokens,heads,dim; ...".
+std::string known_kv_forms();
+
+}  // namespace reshard::sim

@@ -102,6 +102,8 @@ std::vector<std::int64_t> ConfigFields::numbers(std::string_view key) const {
 
 Model parse_config(std::string_view text, const std::string& file) {
   Json whole = read_json<Json>(text, file, kConfigLimits);
+  if (!whole.is_object())
+    throw InputError(fmt::format("{}: expected one JSON object, found {}", file, shown(whole)));
   Model model;
   model.file = file;
   ConfigFields config(text_part(whole, model), file);

@@ -115,7 +115,7 @@ GivenSide dcp_side(const Model& model, const DcpMetadata& metadata, const std::s
   out.end_rank = ranks.empty() ? 0 : to_int(*ranks.rbegin()) + 1;
   if (left > 0)
     out.notes.push_back(fmt::format(
-        "{}: left out {} entries that are no weights of {}{}", place, left, model.family,
+        "{}: left out {} that {} no weight of {}{}", place, left, model.family,
         left_out.empty() ? "" : fmt::format(", such as {}", reshard::quoted(left_out, 100))));
   return out;
 }

@@ -17,14 +17,10 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import built  # noqa: E402
+from drawn_models import numbers_in  # noqa: E402
 from models import program  # noqa: E402
 from models.configs import ConfiguredJob  # noqa: E402
 from models.program import Fault  # noqa: E402
-
-
-def numbers_in(text):
-    first, _, last = text.partition("-")
-    return range(int(first), int(last or first) + 1)
 
 
 def short(name):

@@ -138,10 +138,12 @@ Json group_json(const TransferGroup& group) {
 std::string transfer_table(const TransferReport& report, bool verbose, std::size_t width) {
   Facts local;
   add_local(report, local);
+  RunReport run = report.run;
+  if (!verbose) run.links.clear();
   std::string memory = report.local ? local.text(width) : "";
   return head_text(report, width) + kinds_text(report, verbose, width) +
-         stages_text(report, verbose, width) + "\n" + memory +
-         result_table(report.run, verbose, width) + what_if_text(report, width);
+         stages_text(report, verbose, width) + "\n" + memory + result_table(run, verbose, width) +
+         what_if_text(report, width);
 }
 
 std::string transfer_json(const TransferReport& report) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,8 +16,10 @@
 #include "sim/digest/compare.h"
 #include "sim/digest/digest_file.h"
 #include "sim/digest/digest_report.h"
+#include "sim/digest/unstacked.h"
 #include "sim/weights/weights.h"
 #include "tools/cli/commands/commands.h"
+#include "tools/cli/commands/printed_layouts.h"
 #include "tools/cli/failure.h"
 #include "tools/cli/input_files.h"
 #include "tools/cli/options.h"
@@ -74,7 +77,16 @@ std::vector<sim::DigestSide> compared_sides(const DigestOptions& options,
   return out;
 }
 
-void compare(const DigestOptions& options, const sim::ModelLayouts& layouts) {
+// Digests know experts by the names that the weights have.
+sim::ModelLayouts as_in(sim::ModelLayouts layouts, const sim::DigestFile& file) {
+  std::set<std::string_view> names;
+  for (const sim::DigestTensor& tensor : file.tensors) names.insert(tensor.name);
+  return sim::unstacked(std::move(layouts),
+                        [&](std::string_view name) { return names.count(name) > 0; });
+}
+
+void compare(const DigestOptions& options, sim::ModelLayouts read) {
+  const sim::ModelLayouts layouts = as_in(std::move(read), file_in(options.expected));
   sim::Digests expected = digests_in(options.expected, layouts);
   sim::Digests wrote = wrote_in(options.wrote, layouts);
   std::optional<sim::Weights> weights, weights_before;
@@ -111,11 +123,10 @@ void run_digest(const DigestOptions& options) {
   }
   require_inputs({{options.layouts, "--layout"}});
   sim::ModelLayouts layouts = sim::read_sides(options.layouts);
-  if (!options.expected.empty()) return compare(options, layouts);
+  if (!options.expected.empty()) return compare(options, std::move(layouts));
   auto sides = sim::parse_sides(options.side.empty() ? "to" : options.side, "--side");
   sim::Weights weights(options.weights);
-  sim::Digests digests = sim::digests_of_weights(layouts, weights, sides, options.rows);
-  print(sim::write_digest_file(sim::file_of(digests, layouts)));
+  print_digests(std::move(layouts), weights, sides, options.rows);
 }
 
 }  // namespace

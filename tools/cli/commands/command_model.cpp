@@ -41,7 +41,8 @@ struct ModelOptions {
   std::string m2n_model, m2n_system, from_placement, to_placement, from_dcp;
   std::string emit = "report", where, claim, what_if;
   std::int64_t rank = -1;
-  bool list = false, roles = false;
+  std::string weights;
+  bool list = false, roles = false, digests = false;
   MachineOptions machine;
   OutputOptions output;
 };
@@ -92,6 +93,12 @@ class Transfer {
 
   void run(sim::TransferText text) {
     if (options_.emit == "layout") return print(text.lines);
+    if (options_.digests) {
+      std::istringstream in(text.lines);
+      sim::LineReader reader(in, kLayoutName);
+      sim::Weights weights(options_.weights);
+      return print_digests(sim::read_sides(reader, kLayoutName), weights, sim::kDigestSides, 0);
+    }
     if (options_.list || !options_.where.empty()) return print_layout(options_, text.lines);
     if (!options_.claim.empty()) return check_claim(options_, text.lines);
     const bool has_page = !options_.output.html.empty(),
@@ -107,9 +114,6 @@ class Transfer {
     if (options_.emit != "report") return print_export(job, options_.emit, progress_);
     progress_.stage("timing");
     sim::RunReport run = job.report(wanted.record.path);
-    run.data = sim::not_moved(job.plan(),
-                              "a model is proved; simulate --requests moves the bytes of a small "
-                              "one, from --emit layout");
     sim::TransferReport report = sim::report_of_transfer(
         std::move(text), std::move(run), sim::tensor_uses(job.plan(), job.study().timeline()),
         job.plan(), job.study().topology());
@@ -219,6 +223,8 @@ void run_model(ModelOptions options) {
   require_files({{options.output.perfetto, "--perfetto"}, {options.output.html, "--html"}}, inputs);
   refuse_unprinted(options.output, options.output.perfetto, "--perfetto -");
   refuse_unprinted(options.output, options.output.html, "--html -");
+  if (options.digests == options.weights.empty())
+    throw InputError("--digests, --weights: required together");
   if (std::optional<sim::TransferText> text = text_of_files(options))
     return Transfer(options, std::nullopt).run(std::move(*text));
   sim::Model model = sim::read_model(source_of(options));
@@ -292,6 +298,13 @@ void add_model_command(CLI::App& app) {
                    "with --list and --where: only what this rank has");
   output.add("--check", "FILE", options->claim,
              "judge the lines of copies in a file by the layouts of the model (docs/check.md)");
+  output.add_flag(
+      "--digests", options->digests,
+      "print digests of what each rank should hold, before and afterwards, of --weights "
+      "(docs/digest.md)");
+  output.add("--weights", "DIR", options->weights,
+             "the model's tensors: a folder with model.safetensors or its index, or a .safetensors "
+             "file");
   output.add("--what-if", "WORDS", options->what_if,
              "also with something changed: stages=in-turn, buckets=1GiB, memory=4GiB, tp=8,16, "
              "from.pp=4; several values are several rows");

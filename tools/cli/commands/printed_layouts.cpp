@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/digest/digest_file.h"
+#include "sim/digest/unstacked.h"
 #include "tools/cli/failure.h"
 #include "tools/cli/output/output.h"
 
@@ -37,6 +39,14 @@ void print_check(const sim::CheckReport& report, const OutputOptions& output) {
 void fail_on_findings(const sim::CheckReport& report) {
   if (!report.findings.empty())
     throw CheckNotHeld{{fmt::format("{}: {}", report.copies.file, sim::verdict(report))}};
+}
+
+void print_digests(sim::ModelLayouts layouts, const sim::Weights& weights,
+                   std::span<const sim::DigestSide> sides, std::int64_t rows) {
+  const sim::ModelLayouts own = sim::unstacked(
+      std::move(layouts), [&](std::string_view name) { return weights.find(name) != nullptr; });
+  sim::Digests digests = sim::digests_of_weights(own, weights, sides, rows);
+  print(sim::write_digest_file(sim::file_of(digests, own)));
 }
 
 }  // namespace reshard::tools

@@ -2,10 +2,14 @@
 // What several commands print about a model's layouts and about copies between them.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "sim/check/check_report.h"
 #include "sim/check/layout_report.h"
+#include "sim/digest/digests.h"
 #include "tools/cli/options.h"
 
 namespace reshard::tools {
@@ -17,5 +21,9 @@ void print_rows(const sim::ModelLayouts& model, const std::vector<sim::WhereQuer
 void print_check(const sim::CheckReport& report, const OutputOptions& output);
 // Throws CheckNotHeld if there is a finding.
 void fail_on_findings(const sim::CheckReport& report);
+
+// The digests of what the ranks of the sides should hold, of so many rows each (0: those of a MiB).
+void print_digests(sim::ModelLayouts layouts, const sim::Weights& weights,
+                   std::span<const sim::DigestSide> sides, std::int64_t rows);
 
 }  // namespace reshard::tools

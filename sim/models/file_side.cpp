@@ -8,6 +8,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "core/base/units.h"
 #include "core/layout/mesh.h"
 #include "sim/models/file_names.h"
 #include "sim/report/json.h"
@@ -115,7 +116,7 @@ GivenSide dcp_side(const Model& model, const DcpMetadata& metadata, const std::s
   out.end_rank = ranks.empty() ? 0 : to_int(*ranks.rbegin()) + 1;
   if (left > 0)
     out.notes.push_back(fmt::format(
-        "{}: left out {} that {} no weight of {}{}", place, left, model.family,
+        "{}: left out {}: no weights of {}{}", place, counted(left, "name"), model.family,
         left_out.empty() ? "" : fmt::format(", such as {}", reshard::quoted(left_out, 100))));
   return out;
 }

@@ -13,6 +13,7 @@
 #include "core/stored/view.h"
 #include "sim/check/check_file.h"
 #include "sim/models/config.h"
+#include "sim/models/file_names.h"
 #include "sim/models/file_side.h"
 #include "sim/models/frameworks/parameters.h"
 #include "sim/trace/line_reader.h"

@@ -26,6 +26,20 @@ std::string short_name(std::string_view name) {
   return std::string(name);
 }
 
+void add_local(const TransferReport& report, Facts& facts) {
+  if (!report.local) return;
+  const LocalWork& local = *report.local;
+  auto text = [&](std::string_view what, std::int64_t bytes) {
+    return fmt::format("{} {} in {}", what, bytes_text(bytes), duration_text(local.time_ps(bytes)));
+  };
+  std::string all = text("pack", local.pack_bytes);
+  if (local.convert_bytes > 0) all += ", " + text("convert", local.convert_bytes);
+  all += ", " + text("install", local.install_bytes);
+  facts.add("in memory", fmt::format("{}: at most, on the fullest rank, at the {} of its memory, "
+                                     "each byte read and written",
+                                     all, rate_text(local.rate_bytes_per_s)));
+}
+
 std::string head_text(const TransferReport& report, std::size_t width) {
   const RunReport& run = report.run;
   Facts facts;
@@ -42,6 +56,7 @@ std::string head_text(const TransferReport& report, std::size_t width) {
   facts.add("planner", run.planner == run.planner_asked
                            ? run.planner
                            : fmt::format("{}, which chose {}", run.planner_asked, run.planner));
+  add_local(report, facts);
   return facts.text(width);
 }
 
@@ -89,20 +104,6 @@ std::string stages_text(const TransferReport& report, bool all, std::size_t widt
   return fmt::format("\n{}{}", table.text(width), more);
 }
 
-void add_local(const TransferReport& report, Facts& facts) {
-  if (!report.local) return;
-  const LocalWork& local = *report.local;
-  auto text = [&](std::string_view what, std::int64_t bytes) {
-    return fmt::format("{} {} in {}", what, bytes_text(bytes), duration_text(local.time_ps(bytes)));
-  };
-  std::string all = text("pack", local.pack_bytes);
-  if (local.convert_bytes > 0) all += ", " + text("convert", local.convert_bytes);
-  all += ", " + text("install", local.install_bytes);
-  facts.add("in memory", fmt::format("{}: at most, on the fullest rank, at the {} of its memory, "
-                                     "each byte read and written",
-                                     all, rate_text(local.rate_bytes_per_s)));
-}
-
 std::string what_if_text(const TransferReport& report, std::size_t width) {
   if (report.what_ifs.empty()) return "";
   Table table({"what if", "planner", ">time", ">bound", ">ratio", ">peak memory", ">extra"});
@@ -136,13 +137,10 @@ Json group_json(const TransferGroup& group) {
 }  // namespace
 
 std::string transfer_table(const TransferReport& report, bool verbose, std::size_t width) {
-  Facts local;
-  add_local(report, local);
   RunReport run = report.run;
   if (!verbose) run.links.clear();
-  std::string memory = report.local ? local.text(width) : "";
   return head_text(report, width) + kinds_text(report, verbose, width) +
-         stages_text(report, verbose, width) + "\n" + memory + result_table(run, verbose, width) +
+         stages_text(report, verbose, width) + "\n" + result_table(run, verbose, width) +
          what_if_text(report, width);
 }
 

@@ -23,6 +23,7 @@ from ._layouts import Mesh, Partial, Replicate, Shard, StridedShard
 from ._library import BackendError, CheckFailure, Findings, InputError, ReshardError, version
 from ._local import LocalTensor, execute_all
 from ._plan import Plan, PlannedTensor, plan, plan_job
+from . import models
 
 __version__ = version()
 
@@ -53,6 +54,7 @@ __all__ = [
     "execute",
     "execute_all",
     "gather_digests",
+    "models",
     "plan",
     "plan_job",
     "plan_layouts",

@@ -16,8 +16,8 @@ def _free_port():
 
 
 def run_ranks(start, name, count=RANKS, **environment):
-    """Each of `count` runs the text `start` with a case's name, its rank and a port. What they ended
-    with, and what they said."""
+    """Each of `count` runs the text `start` with a case's name, its rank and a port. What they
+    ended with, and what they said."""
     port = _free_port()
     ranks = [
         subprocess.Popen(

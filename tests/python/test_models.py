@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import reshard
-from drawn_models import PADDING, DrawnTransfer, short
+from model_cases import PADDING, DrawnTransfer, short
 from test_execute import run_all
 
 LLAMA = {
@@ -96,6 +96,8 @@ class ModelsTest(unittest.TestCase):
         written = {reshard.models.transfer(each.hf(tp=2), each.whole()).layouts for each in models}
         self.assertEqual(len(written), 1)
         self.assertEqual([each.name for each in models[:3]], ["config", "config", str(path)])
+        with self.assertRaisesRegex(reshard.InputError, "^config: expected one JSON object"):
+            reshard.models.config("{")
         for bad in (7, None, b"{}"):
             with self.refused("config: expected a path, a text or a dict"):
                 reshard.models.config(bad)
@@ -122,8 +124,9 @@ class ModelsTest(unittest.TestCase):
         with self.refused("target: expected a side of the model"):
             transfer(train, other.vllm(tp=2))
         with self.refused("config: model_type: expected "):
-            bad = reshard.models.config({})
-            transfer(bad.hf(), bad.whole())
+            reshard.models.config({})
+        with self.refused("config: hidden_size: expected "):
+            reshard.models.config({**LLAMA, "hidden_size": -1})
         with self.refused("planner"):
             transfer(train, serve, planner="none").time_ps
         with self.assertRaises(TypeError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""reshard.models on gloo processes: drawn models moved between torch's tensors, bit for bit. Skipped
+"""reshard.models on gloo processes: drawn models move between torch's tensors, bit for bit. Skipped
 without torch; the processes import this file."""
 
 import datetime
@@ -13,7 +13,7 @@ try:
 except ImportError:
     torch = None
 
-from drawn_models import DrawnTransfer
+from model_cases import DrawnTransfer
 from ranks import run_ranks
 
 RANKS = 8

@@ -252,8 +252,8 @@ RESHARD_API int32_t reshard_plan_get_times(const reshard_plan* plan,
 /* ---- The command line ---- */
 
 /* Runs `reshard ARGUMENTS` and returns what it prints: tables, or JSON (tools/json-schemas.md) with
- * "--json". For plan, simulate, replay, sweep, model, kv, calibrate, topo, check, digest, compare
- * and ops.
+ * "--json". For plan, simulate, replay, sweep, model, kv, calibrate, topo, check, digest, layout,
+ * where, compare and ops.
  * Reads and writes the files that the options name. Fails with the program's exit codes; with
  * RESHARD_FINDINGS the text is returned nevertheless. Free it with reshard_text_free. */
 RESHARD_API int32_t reshard_command(const char* const* arguments, int32_t count, char** text,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A part of reshard.h, which includes it: plans between the buffers that a model's ranks have, as a
- * file of layouts gives them (docs/check.md, reshard_plan_create_job_from_file), and such a file for
- * a model that frameworks spread over ranks.
+ * file of layouts gives them (docs/check.md, reshard_plan_create_job_from_file), and such files of
+ * models that frameworks spread over ranks.
  *
  * Programs and executors run on shards, of which each stands for all that a rank has of a tensor.
  * reshard_rank_buffers finds the shards in the buffers: shards that are one dense stretch of a

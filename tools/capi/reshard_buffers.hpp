@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A part of reshard.hpp, which includes it: the layouts of a model that frameworks spread over ranks,
+// A part of reshard.hpp, which includes it: layouts of models that frameworks spread over ranks,
 // and plans of layouts on the buffers of a model's ranks.
 #pragma once
 #ifndef RESHARD_RESHARD_BUFFERS_HPP
@@ -16,7 +16,7 @@
 
 namespace reshard {
 
-// The texts of `reshard model`, as in reshard_model_texts; "" is the default of those that have one.
+// The texts of `reshard model`, as in reshard_model_texts; "" is the default, where there is one.
 struct ModelTransfer {
   std::string config;    // the text of config.json
   std::string from, to;  // "megatron tp=8 pp=8", "vllm tp=32 ep replicas=4"

@@ -5,6 +5,7 @@
 >>> reshard.plan((8192, 8192), "bf16", (2, 4), "S(0)R", "RS(1)").received_bytes_max
 """
 
+from . import models
 from ._commands import (
     bound,
     check,
@@ -23,7 +24,6 @@ from ._layouts import Mesh, Partial, Replicate, Shard, StridedShard
 from ._library import BackendError, CheckFailure, Findings, InputError, ReshardError, version
 from ._local import LocalTensor, execute_all
 from ._plan import Plan, PlannedTensor, plan, plan_job
-from . import models
 
 __version__ = version()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs a plan of layouts on buffers of a GPU: through copies of them in host memory, where shards are
-put together, and shards on the GPU, between which messages go."""
+"""Runs a plan of layouts on buffers of a GPU: shards are put together in copies in host memory, and
+messages go between shards on the GPU."""
 
 import math
 

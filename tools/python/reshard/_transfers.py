@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
     rank: int
     buffer: str
-    index: Tuple[int, ...]
+    index: Tuple[int, ...]  # type: ignore[assignment]  # not that of a tuple
 
 
 class ModelTransfer:
@@ -46,6 +46,7 @@ class ModelTransfer:
             "dtype": None if dtype is None else dtype_text(dtype),
         }
         self._options = options_of(**options)
+        self._buffers: Dict[str, List[StoredBuffer]] = {}
         self.layouts: str  # a file of layouts (docs/check.md)
         self.notes: Tuple[str, ...]  # what is assumed or left out, a sentence each
         self.layouts, self.notes = self._written()
@@ -100,8 +101,10 @@ class ModelTransfer:
     def buffers(self, side: str, rank: Optional[int] = None) -> List[StoredBuffer]:
         """The buffers of all ranks, or of one, before ("from") or after ("to") the transfer: what
         `execute` takes."""
-        found = self.plan.buffers(side)
-        return found if rank is None else [each for each in found if each.rank == rank]
+        if text_option("side", side) not in self._buffers:
+            self._buffers[side] = self.plan.buffers(side)  # of large models many
+        found = self._buffers[side]
+        return [each for each in found if rank is None or each.rank == rank]
 
     def where(self, what: str, rank: Optional[int] = None) -> List[Dict[str, Any]]:
         """The `parts` of reshard.layout/1 that `reshard model --where WHAT --rank RANK` prints:

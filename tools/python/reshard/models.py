@@ -9,12 +9,11 @@ over ranks, as `reshard model` makes them.
 >>> moved.source_of("layers.3.self_attn.qkv_proj.weight", (130, 0), rank=20)
 """
 
-import ctypes as c
 import functools
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, NamedTuple, Tuple, Union
 
 from . import _library as library
 from ._commands import _json, command
@@ -109,15 +108,27 @@ def _word(key: str, value: Any) -> str:
 
 def config(source: Union[str, "os.PathLike[str]", Mapping]) -> Model:
     """A model from its config.json: the path of it, or of the folder that it is in; its text; or
-    what is in it, as a dict or a config of Hugging Face's transformers."""
+    what is in it, as a dict or a config of Hugging Face's transformers.
+
+    Raises InputError for a family that is not known, and for sizes that are missing or wrong.
+    """
+    model = _read(source)
+    whole = model.side("whole")
+    transfer(whole, whole)  # reads all of it
+    return model
+
+
+def _read(source) -> Model:
     if callable(getattr(source, "to_dict", None)):
-        source = source.to_dict()  # type: ignore[union-attr]
+        source = source.to_dict()
     if isinstance(source, Mapping):
         return Model(_json("config", dict(source)), "config")
     if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("{"):
         return Model(source.lstrip("\ufeff"), "config")
     if not isinstance(source, (str, os.PathLike)):
-        raise library.InputError(f"config: expected a path, a text or a dict, found {shown(source)}")
+        raise library.InputError(
+            f"config: expected a path, a text or a dict, found {shown(source)}"
+        )
     path = os.fsdecode(source)
     try:
         if os.path.isdir(path):

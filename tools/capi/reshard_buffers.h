@@ -26,9 +26,9 @@ typedef struct reshard_model_texts {
   const char* config_name; /* of its file, for messages; NULL: "config" */
   const char* from;        /* "megatron tp=8 pp=8": before the transfer */
   const char* to;          /* "vllm tp=32 ep replicas=4": after it */
-  const char* ranks;       /* "0-7", of `from`; NULL: 0 .. n-1 */
-  const char* to_ranks;    /* of `to`; NULL: 0 .. n-1 */
-  const char* dtype;       /* in which weights travel; NULL: what both sides hold */
+  const char* ranks;       /* "0-7", of `from`; NULL, here and below: the program's default */
+  const char* to_ranks;    /* of `to` */
+  const char* dtype;       /* in which weights travel */
 } reshard_model_texts;
 
 /* The file of layouts of such a transfer, for reshard_plan_create_job_from_text. `notes`: what is

@@ -33,8 +33,10 @@ sim::Model model_of(const reshard_model_texts& texts) {
 sim::ModelTransfer transfer_of(const reshard_model_texts& texts) {
   sim::ModelTransfer out;
   out.fields = {"from", "to", "ranks", "to_ranks", "dtype"};
-  out.from = {&given(texts.from, "from"), text_of(texts.ranks)};
-  out.to = {&given(texts.to, "to"), text_of(texts.to_ranks)};
+  out.from.parallelism = &given(texts.from, "from");
+  out.from.ranks = text_of(texts.ranks);
+  out.to.parallelism = &given(texts.to, "to");
+  out.to.ranks = text_of(texts.to_ranks);
   out.dtype = text_of(texts.dtype);
   return out;
 }

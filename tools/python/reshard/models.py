@@ -155,10 +155,10 @@ def transfer(
 ) -> ModelTransfer:
     """The transfer of a model from one side to another.
 
-    ranks, to_ranks: those of each side, in the framework's order: "8-11", or numbers (default: 0,
-    1, ...). dtype: in which weights travel; "fp8": quantised by blocks, with scales (default: what
-    both sides hold). Options are those of `plan_job`: topology="dgx-h100:4", planner,
-    memory_limit, extra_memory, free_source.
+    ranks, to_ranks: those of each side, in the framework's order: "8-11", or numbers. dtype: in
+    which weights travel; "fp8": quantised by blocks, with scales (default: what both sides hold).
+    Options are those of `plan_job`: topology="dgx-h100:4", planner, memory_limit, extra_memory,
+    free_source.
 
     Raises InputError, which names the word, for what a framework refuses.
     """

@@ -45,5 +45,6 @@ Exported export_copies(const ExportInput& input);
 Exported export_descriptors(const ExportInput& input);
 Exported export_csv(const ExportInput& input);
 Exported export_mooncake(const ExportInput& input);
+Exported export_trace(const ExportInput& input);
 
 }  // namespace reshard::sim

@@ -112,9 +112,11 @@ class Weights {
     group_ = &model_.head;
     put("model.norm.weight", Role::FinalNorm, {hidden_});
     put("lm_head.weight", Role::Head, {config_.size("vocab_size"), hidden_});
-    if (std::int64_t more = config_.size("num_nextn_predict_layers", 0); more > 0)
+    if (std::int64_t more = config_.size("num_nextn_predict_layers", 0); more > 0) {
+      model_.more_layers = more;
       model_.notes.push_back(fmt::format("without the {} layer{} for multi-token prediction", more,
                                          more == 1 ? "" : "s"));
+    }
   }
 
  private:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/models/transfer.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
@@ -13,23 +15,22 @@
 namespace reshard::sim {
 namespace {
 
-std::vector<Rank> ranks_of(const SideSpec& spec, std::string_view field, std::int64_t needed) {
+std::vector<Rank> ranks_of(const SideSpec& spec, std::string_view field, std::int64_t needed,
+                           std::int64_t first_rank) {
   std::vector<Rank> out;
   if (!spec.ranks.empty()) {
     out = parse_ranks(spec.ranks, field);
-    if (std::ssize(out) != needed && spec.ranks_may_change && !out.empty() &&
-        to_int(out.front()) + needed <= kMaxRanks) {
-      const std::int64_t first = to_int(out.front());
-      out.clear();
-      for (std::int64_t rank = first; rank < first + needed; ++rank)
-        out.push_back(Rank{static_cast<std::int32_t>(rank)});
-    }
-    if (std::ssize(out) != needed)
+    if (std::ssize(out) == needed) return out;
+    if (!spec.ranks_may_change || out.empty())
       throw InputError(fmt::format("{}: expected {} ranks for {}, found {}", field, needed,
                                    quoted(spec.parallelism), out.size()));
-    return out;
+    first_rank = to_int(out.front());
+    out.clear();
   }
-  for (std::int64_t rank = 0; rank < needed; ++rank)
+  if (first_rank + needed > kMaxRanks)
+    throw InputError(fmt::format("{}: expected ranks below {}, found {} from {} on", field,
+                                 kMaxRanks, needed, first_rank));
+  for (std::int64_t rank = first_rank; rank < first_rank + needed; ++rank)
     out.push_back(Rank{static_cast<std::int32_t>(rank)});
   return out;
 }
@@ -57,16 +58,6 @@ bool keeps_scales(const Model& model, const ModelTransfer& transfer, bool both_h
   return both_hold;
 }
 
-void change_dtype(Model& model, DType dtype) {
-  auto change = [&](WeightGroup& group) {
-    for (Weight& weight : group.weights)
-      if (weight.role != Role::RouterBias) weight.dtype = dtype;
-  };
-  change(model.embedding);
-  for (WeightGroup& layer : model.layers) change(layer);
-  change(model.head);
-}
-
 class SideWriter {
  public:
   SideWriter(const SideSpec& spec, std::string_view field, std::string_view ranks_field)
@@ -78,10 +69,14 @@ class SideWriter {
 
   const FrameworkRow& framework() const { return framework_; }
 
-  // The lines of the side, and in `description` what it is.
+  // The lines of the side, and in `description` what it is. Its ranks begin at `first_rank` unless
+  // the spec gives them; then that is what comes behind them.
   std::string lines(std::string_view side, const Model& model, bool has_scales,
-                    std::string& description, std::vector<std::string>& notes) {
-    std::vector<Rank> ranks = ranks_of(spec_, ranks_field_, framework_.ranks(model, options_));
+                    std::int64_t& first_rank, std::string& description,
+                    std::vector<std::string>& notes) {
+    std::vector<Rank> ranks =
+        ranks_of(spec_, ranks_field_, framework_.ranks(model, options_), first_rank);
+    first_rank = to_int(*std::max_element(ranks.begin(), ranks.end())) + 1;
     description = fmt::format("{} on {} {}", options_.text(), ranks.size() == 1 ? "rank" : "ranks",
                               ranks_text(ranks));
     SideLines out(side, has_scales);
@@ -101,13 +96,26 @@ class SideWriter {
 
 }  // namespace
 
+void change_dtype(Model& model, DType dtype) {
+  auto change = [&](WeightGroup& group) {
+    for (Weight& weight : group.weights)
+      if (weight.role != Role::RouterBias) weight.dtype = dtype;
+  };
+  change(model.embedding);
+  for (WeightGroup& layer : model.layers) change(layer);
+  change(model.head);
+}
+
 TransferText transfer_text(Model model, const ModelTransfer& transfer) {
   TransferText out;
+  out.model = fmt::format("{}, {} layers", model.family, model.layers.size());
   out.notes = model.notes;
   const TransferFields& fields = transfer.fields;
-  SideWriter from(transfer.from, fields.from, fields.ranks),
-      to(transfer.to, fields.to, fields.to_ranks);
-  const bool both_hold = from.framework().holds_scales && to.framework().holds_scales,
+  std::optional<SideWriter> from, to;
+  if (!transfer.from.given) from.emplace(transfer.from, fields.from, fields.ranks);
+  if (!transfer.to.given) to.emplace(transfer.to, fields.to, fields.to_ranks);
+  const bool both_hold =
+                 from && to && from->framework().holds_scales && to->framework().holds_scales,
              has_scales = keeps_scales(model, transfer, both_hold, out.notes);
   if (has_scales)
     quantise(model);
@@ -115,8 +123,20 @@ TransferText transfer_text(Model model, const ModelTransfer& transfer) {
     change_dtype(model, parse_dtype(transfer.dtype, fields.dtype));
   out.dtype = has_scales ? "f8e4m3 with scales" : text(model.embedding.weights.front().dtype);
   out.lines = "{\"reshard_check\": 1}\n" + tensor_lines(model, has_scales);
-  out.lines += from.lines("from", model, has_scales, out.from, out.notes);
-  out.lines += to.lines("to", model, has_scales, out.to, out.notes);
+  std::int64_t first_rank = 0;
+  auto add = [&](std::optional<SideWriter>& side, const SideSpec& spec, std::string_view name,
+                 std::string& description) {
+    if (side) {
+      out.lines += side->lines(name, model, has_scales, first_rank, description, out.notes);
+      return;
+    }
+    out.lines += spec.given->lines;
+    description = spec.given->description;
+    first_rank = spec.given->end_rank;
+    out.notes.insert(out.notes.end(), spec.given->notes.begin(), spec.given->notes.end());
+  };
+  add(from, transfer.from, "from", out.from);
+  add(to, transfer.to, "to", out.to);
   return out;
 }
 

@@ -104,10 +104,9 @@ std::int64_t LocalWork::time_ps(std::int64_t bytes) const {
       ceil_div(Int128{2} * bytes * kPsPerSecond, Int128{rate_bytes_per_s}));
 }
 
-TransferReport report_of_transfer(std::string model, TransferText text, RunReport run,
-                                  std::span<const TensorUse> uses, const Plan& plan,
-                                  const Topology& topology) {
-  TransferReport out{std::move(model), std::move(text), std::move(run), {}, {}, {}};
+TransferReport report_of_transfer(TransferText text, RunReport run, std::span<const TensorUse> uses,
+                                  const Plan& plan, const Topology& topology) {
+  TransferReport out{std::move(text), std::move(run), {}, {}, {}};
   if (out.run.job) {
     out.kinds = by_name(out.run.job->facts.kinds);
     out.stages = by_stage(out.run, uses);

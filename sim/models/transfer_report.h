@@ -43,7 +43,6 @@ struct WhatIfRow {
 };
 
 struct TransferReport {
-  std::string model;  // "kimi_k2, 61 layers"
   TransferText text;
   RunReport run;
   std::vector<TransferGroup> kinds, stages;
@@ -52,9 +51,8 @@ struct TransferReport {
 };
 
 // `run` has the facts of its job; `uses` by tensor.
-TransferReport report_of_transfer(std::string model, TransferText text, RunReport run,
-                                  std::span<const TensorUse> uses, const Plan& plan,
-                                  const Topology& topology);
+TransferReport report_of_transfer(TransferText text, RunReport run, std::span<const TensorUse> uses,
+                                  const Plan& plan, const Topology& topology);
 
 std::string transfer_table(const TransferReport& report, bool verbose, std::size_t width);
 std::string transfer_json(const TransferReport& report);  // "reshard.model/1"

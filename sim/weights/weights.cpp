@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/weights/weights.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <utility>
@@ -75,7 +76,14 @@ void Weights::add_file(const std::string& path, const std::vector<std::string>* 
   }
 }
 
-void Weights::add_index(const std::string& path) {
+std::vector<std::string> Weights::names() const {
+  std::vector<std::string> out;
+  for (const auto& [name, tensor] : by_name_) out.push_back(name);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::map<std::string, std::vector<std::string>> read_weight_index(const std::string& path) {
   MappedFile file(path, "an index of safetensors files");
   std::string place = shown_path(path);
   std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
@@ -92,12 +100,17 @@ void Weights::add_index(const std::string& path) {
                       place, quoted(name, 200), shown(value)));
     names_by_file[value.get_ref<const std::string&>()].push_back(name);
   }
+  return names_by_file;
+}
+
+void Weights::add_index(const std::string& path) {
   std::size_t slash = path.rfind('/');
   std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
-  for (const auto& [name, tensors] : names_by_file) {
+  for (const auto& [name, tensors] : read_weight_index(path)) {
     if (!exists(folder + name))
       throw InputError(fmt::format("{}: expected the file {}, which has tensor {}, found none",
-                                   place, quoted(name, 200), quoted(tensors.front(), 200)));
+                                   shown_path(path), quoted(name, 200),
+                                   quoted(tensors.front(), 200)));
     add_file(folder + name, &tensors);
   }
 }

@@ -3,6 +3,7 @@
 // with model.safetensors.index.json and the files that it names; or one .safetensors file.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,6 +14,10 @@
 #include "sim/weights/safetensors.h"
 
 namespace reshard::sim {
+
+// The names of tensors by file that a model.safetensors.index.json gives, both ascending. Throws
+// InputError.
+std::map<std::string, std::vector<std::string>> read_weight_index(const std::string& path);
 
 class Weights {
  public:
@@ -28,6 +33,8 @@ class Weights {
   const std::string& path() const { return path_; }
   // Null if there is none.
   const Tensor* find(std::string_view name) const;
+  // Ascending.
+  std::vector<std::string> names() const;
 
  private:
   // All tensors of a file, or those that `names` has.

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "sim/models/frameworks/parameters.h"
+#include "sim/models/stages.h"
 
 namespace reshard::sim {
 namespace {
@@ -165,6 +165,16 @@ class Writer {
 };
 
 }  // namespace
+
+std::vector<int> layer_counts(const Side& side, int stages, std::vector<int> (*rule)(int, int)) {
+  const int layers = static_cast<int>(side.model.layers.size());
+  const std::string given = side.options.word("layers", "");
+  try {
+    return given.empty() ? rule(layers, stages) : stages_in(given, layers, stages);
+  } catch (const InputError& error) {
+    throw error.in(side.options.field());
+  }
+}
 
 std::string expert_map_of(const Side& side, std::int64_t ep, bool in_turn, bool is_even) {
   const std::int64_t experts = side.model.experts,

@@ -25,6 +25,9 @@ struct Serving {
   std::vector<ServingStage> stages = {};
 };
 
+// Layers of each stage: those of the word `layers`, else by the framework's rule.
+std::vector<int> layer_counts(const Side& side, int stages, std::vector<int> (*rule)(int, int));
+
 // Experts' numbers by rank: linear, in turn, or slots of which the last hold experts a second time
 // (EPLB, before it has moved any). Throws InputError for slots that ep does not divide.
 std::string expert_map_of(const Side& side, std::int64_t ep, bool in_turn, bool is_even);

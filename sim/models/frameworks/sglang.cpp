@@ -47,11 +47,9 @@ void write_sglang(const Side& side) {
   const std::int64_t rows = side.model.embedding.weights.front().shape[0];
   if ((rows + 63) / 64 * 64 % serving.attention_tp != 0)
     serving.vocabulary_multiple = 64 * serving.attention_tp;
-  const int layers = static_cast<int>(side.model.layers.size()), pp = static_cast<int>(sizes.pp);
-  const std::string given = options.word("layers", "");
+  const int pp = static_cast<int>(sizes.pp);
   int next = 0;
-  std::vector<int> counts =
-      given.empty() ? sglang_stages(layers, pp) : stages_in(given, layers, pp);
+  std::vector<int> counts = layer_counts(side, pp, sglang_stages);
   for (int stage = 0; stage < pp; ++stage) {
     ServingStage out{.has_embedding = stage == 0, .has_head = stage + 1 == pp};
     for (int i = 0; i < counts[static_cast<std::size_t>(stage)]; ++i) out.layers.push_back(next++);

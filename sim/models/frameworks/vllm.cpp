@@ -47,10 +47,9 @@ void write_vllm(const Side& side) {
   serving.expert_map = expert_map_of(side, serving.ep, in_turn, false);
   const std::int64_t rows = side.model.embedding.weights.front().shape[0];
   require_divides(side, "tp", sizes.tp, (rows + 63) / 64 * 64, "padded rows of the vocabulary");
-  const int layers = static_cast<int>(side.model.layers.size()), pp = static_cast<int>(sizes.pp);
-  const std::string given = options.word("layers", "");
+  const int pp = static_cast<int>(sizes.pp);
   int next = 0;
-  std::vector<int> counts = given.empty() ? vllm_stages(layers, pp) : stages_in(given, layers, pp);
+  std::vector<int> counts = layer_counts(side, pp, vllm_stages);
   for (int stage = 0; stage < pp; ++stage) {
     ServingStage out{.has_embedding = stage == 0, .has_head = stage + 1 == pp};
     for (int i = 0; i < counts[static_cast<std::size_t>(stage)]; ++i) out.layers.push_back(next++);

@@ -63,8 +63,8 @@ void add_what_ifs(Page& page, const TransferReport& report) {
 
 std::string transfer_page(const TransferReport& report, Study& study) {
   PageOpening opening;
-  opening.title = fmt::format("{}: {} -> {}", report.model, report.text.from, report.text.to);
-  opening.facts = {{"model", fmt::format("{}, {}", report.model, report.text.dtype)},
+  opening.title = fmt::format("{}: {} -> {}", report.text.model, report.text.from, report.text.to);
+  opening.facts = {{"model", fmt::format("{}, {}", report.text.model, report.text.dtype)},
                    {"from", report.text.from},
                    {"to", report.text.to}};
   for (const std::string& note : report.text.notes) opening.facts.push_back({"note", note});

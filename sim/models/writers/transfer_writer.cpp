@@ -29,7 +29,7 @@ std::string short_name(std::string_view name) {
 std::string head_text(const TransferReport& report, std::size_t width) {
   const RunReport& run = report.run;
   Facts facts;
-  facts.add("model", fmt::format("{}, {}", report.model, report.text.dtype));
+  facts.add("model", fmt::format("{}, {}", report.text.model, report.text.dtype));
   facts.add("from", report.text.from);
   facts.add("to", report.text.to);
   for (const std::string& note : report.text.notes) facts.add("note", note);
@@ -146,7 +146,7 @@ std::string transfer_table(const TransferReport& report, bool verbose, std::size
 
 std::string transfer_json(const TransferReport& report) {
   Json out = {{"schema", "reshard.model/1"},
-              {"model", report.model},
+              {"model", report.text.model},
               {"dtype", report.text.dtype},
               {"from", report.text.from},
               {"to", report.text.to},

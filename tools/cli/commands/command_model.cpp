@@ -9,11 +9,15 @@
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"
-#include "sim/exports/exports.h"
+#include "core/base/printable.h"
 #include "sim/job/job_file.h"
 #include "sim/machines/presets.h"
-#include "sim/models/config.h"
+#include "sim/models/file_side.h"
+#include "sim/models/files/m2n.h"
+#include "sim/models/files/placement_file.h"
 #include "sim/models/frameworks/framework.h"
+#include "sim/models/model_source.h"
+#include "sim/models/roles.h"
 #include "sim/models/transfer_report.h"
 #include "sim/models/what_if.h"
 #include "sim/report/writers/perfetto.h"
@@ -24,27 +28,23 @@
 #include "tools/cli/output/output.h"
 #include "tools/cli/output/output_files.h"
 #include "tools/cli/pipeline.h"
+#include "tools/cli/simulation.h"
 
 namespace reshard::tools {
 namespace {
 
-constexpr std::size_t kConfigBytes = std::size_t{1} << 24, kClaimBytes = std::size_t{1} << 31;
+constexpr std::size_t kClaimBytes = std::size_t{1} << 31;
 
 struct ModelOptions {
-  std::string config;
+  sim::ModelSource source;
   sim::ModelTransfer transfer;
-  std::string emit = "report", where, roles_file, claim, what_if;
+  std::string m2n_model, m2n_system, from_placement, to_placement, from_dcp;
+  std::string emit = "report", where, claim, what_if;
   std::int64_t rank = -1;
   bool list = false, roles = false;
   MachineOptions machine;
   OutputOptions output;
 };
-
-std::vector<std::string> emit_names() {
-  std::vector<std::string> names{"report", "layout"};
-  for (const sim::ExportRow& row : sim::exports()) names.emplace_back(row.name);
-  return names;
-}
 
 std::string framework_help() {
   std::string out = "Frameworks, and the words that they take:\n";
@@ -87,10 +87,10 @@ void check_claim(const ModelOptions& options, const std::string& lines) {
 
 class Transfer {
  public:
-  explicit Transfer(const ModelOptions& options) : options_(options) {}
+  Transfer(const ModelOptions& options, std::optional<sim::Model> model)
+      : options_(options), model_(std::move(model)) {}
 
-  void run(const sim::Model& model) {
-    sim::TransferText text = sim::transfer_text(model, options_.transfer);
+  void run(sim::TransferText text) {
     if (options_.emit == "layout") return print(text.lines);
     if (options_.list || !options_.where.empty()) return print_layout(options_, text.lines);
     if (!options_.claim.empty()) return check_claim(options_, text.lines);
@@ -104,37 +104,28 @@ class Transfer {
     wanted.explain = has_page;
     wanted.on_stage = [&](std::string_view what) { progress_.stage(what); };
     sim::Job job = job_of(subject_in(text.lines), options_.machine, wanted);
-    for (const sim::ExportRow& row : sim::exports())
-      if (options_.emit == row.name) return emit(row, job);
+    if (options_.emit != "report") return print_export(job, options_.emit, progress_);
     progress_.stage("timing");
     sim::RunReport run = job.report(wanted.record.path);
     run.data = sim::not_moved(job.plan(),
-                              "a model is proved; its bytes are moved by simulate "
-                              "--requests, from --emit layout");
+                              "a model is proved; simulate --requests moves the bytes of a small "
+                              "one, from --emit layout");
     sim::TransferReport report = sim::report_of_transfer(
-        fmt::format("{}, {} layers", model.family, model.layers.size()), std::move(text),
-        std::move(run), sim::tensor_uses(job.plan(), job.study().timeline()), job.plan(),
-        job.study().topology());
+        std::move(text), std::move(run), sim::tensor_uses(job.plan(), job.study().timeline()),
+        job.plan(), job.study().topology());
     for (const sim::WhatIf& variant :
          sim::parse_what_ifs(options_.what_if, options_.transfer, "--what-if"))
-      report.what_ifs.push_back(row_of(variant, model));
+      report.what_ifs.push_back(row_of(variant));
     progress_.clear();
     if (options_.output.verbose) report.run.phases = progress_.times();
     write(report, job.study());
   }
 
  private:
-  void emit(const sim::ExportRow& row, const sim::Job& job) {
-    progress_.stage("writing");
-    sim::Exported exported = row.write({job.plan(), job.stored()});
-    progress_.clear();
-    print(exported.text);
-  }
-
-  sim::WhatIfRow row_of(const sim::WhatIf& variant, const sim::Model& model) {
+  sim::WhatIfRow row_of(const sim::WhatIf& variant) {
     sim::WhatIfRow out{variant.name};
     try {
-      sim::Subject subject = subject_in(sim::transfer_text(model, variant.transfer).lines);
+      sim::Subject subject = subject_in(sim::transfer_text(*model_, variant.transfer).lines);
       subject.stages = sim::stages_of(variant, subject.requests);
       sim::StudyOptions wanted = study_options(options_.machine);
       if (variant.extra_bytes) wanted.memory.extra_bytes = *variant.extra_bytes;
@@ -169,21 +160,85 @@ class Transfer {
   }
 
   const ModelOptions& options_;
+  std::optional<sim::Model> model_;
   Progress progress_;
 };
 
-void run_model(const ModelOptions& options) {
-  require_files({{options.output.perfetto, "--perfetto"}, {options.output.html, "--html"}},
-                {{options.config, "CONFIG"},
-                 {options.claim, "--check"},
-                 {sim::file_of(options.machine.topology), "--topology"}});
+// Both sides from files that leave nothing to say.
+std::optional<sim::TransferText> text_of_files(const ModelOptions& options) {
+  const bool is_m2n = !options.m2n_model.empty() || !options.m2n_system.empty(),
+             is_placement = !options.from_placement.empty() || !options.to_placement.empty();
+  if (!is_m2n && !is_placement) return std::nullopt;
+  const std::string_view option = is_m2n ? "--m2n-model" : "--from-placement";
+  for (const auto& [given, name] : {std::pair{!options.source.path.empty(), "CONFIG"},
+                                    {!options.transfer.from.parallelism.empty(), "--from"},
+                                    {!options.transfer.to.parallelism.empty(), "--to"},
+                                    {!options.from_dcp.empty(), "--from-dcp"},
+                                    {!options.what_if.empty(), "--what-if"},
+                                    {is_m2n && is_placement, "--from-placement"}})
+    refuse_both(given, name, option);
+  if (is_m2n) {
+    if (options.m2n_model.empty() || options.m2n_system.empty())
+      throw InputError("--m2n-model, --m2n-system: required together");
+    return sim::foreign_text(
+        sim::read_m2n(options.m2n_model, options.m2n_system),
+        fmt::format("{} by the rules of M2N's benchmark", shown_path(options.m2n_model)));
+  }
+  if (options.from_placement.empty() || options.to_placement.empty())
+    throw InputError("--from-placement, --to-placement: required together");
+  sim::ForeignLayouts from = sim::read_placement(options.from_placement, "from", 0);
+  sim::TransferText out =
+      sim::foreign_text(from, sim::read_placement(options.to_placement, "to", from.end_rank),
+                        "Mooncake's placements");
+  out.from = shown_path(options.from_placement);
+  out.to = shown_path(options.to_placement);
+  return out;
+}
+
+// A checkpoint's own folder can have the config.
+sim::ModelSource source_of(const ModelOptions& options) {
+  sim::ModelSource out = options.source;
+  if (out.path.empty() && out.config.empty() && !options.from_dcp.empty())
+    out.path = options.from_dcp + "/config.json";
+  else if (out.path.empty())
+    out.path = std::exchange(out.config, "");
+  if (out.path.empty()) throw InputError("CONFIG: required: a config.json, or a checkpoint");
+  return out;
+}
+
+void run_model(ModelOptions options) {
+  std::vector<NamedFile> inputs{{options.source.path, "CONFIG"},
+                                {options.source.config, "--config"},
+                                {options.source.roles, "--roles-file"},
+                                {options.claim, "--check"},
+                                {options.m2n_model, "--m2n-model"},
+                                {options.m2n_system, "--m2n-system"},
+                                {options.from_placement, "--from-placement"},
+                                {options.to_placement, "--to-placement"},
+                                {sim::file_of(options.machine.topology), "--topology"}};
+  require_files({{options.output.perfetto, "--perfetto"}, {options.output.html, "--html"}}, inputs);
   refuse_unprinted(options.output, options.output.perfetto, "--perfetto -");
   refuse_unprinted(options.output, options.output.html, "--html -");
-  sim::Model model =
-      sim::parse_config(read_input(options.config, kConfigBytes), input_name(options.config));
-  if (options.transfer.from.parallelism.empty() || options.transfer.to.parallelism.empty())
-    throw InputError("--from, --to: required, such as --from 'megatron tp=8' --to 'vllm tp=8'");
-  Transfer(options).run(model);
+  if (std::optional<sim::TransferText> text = text_of_files(options))
+    return Transfer(options, std::nullopt).run(std::move(*text));
+  sim::Model model = sim::read_model(source_of(options));
+  if (options.roles)
+    return print(options.output.json ? sim::roles_json(model)
+                                     : sim::roles_text(model, screen_width()));
+  if (!options.from_dcp.empty()) {
+    refuse_both(!options.transfer.from.parallelism.empty(), "--from", "--from-dcp");
+    if (!options.transfer.dtype.empty())
+      sim::change_dtype(model, parse_dtype(options.transfer.dtype, "--dtype"));
+    options.transfer.dtype.clear();
+    options.transfer.from.given =
+        sim::dcp_side(model, sim::read_dcp(options.from_dcp), shown_path(options.from_dcp));
+  }
+  for (const auto& [side, name] :
+       {std::pair{&options.transfer.from, "--from"}, {&options.transfer.to, "--to"}})
+    if (side->parallelism.empty() && !side->given)
+      throw InputError(fmt::format("{}: required, such as 'megatron tp=8 pp=2'", name));
+  sim::TransferText text = sim::transfer_text(model, options.transfer);
+  Transfer(options, std::move(model)).run(std::move(text));
 }
 
 }  // namespace
@@ -200,7 +255,9 @@ void add_model_command(CLI::App& app) {
                framework_help();
       },
       [options] { run_model(*options); });
-  add_argument(command, "CONFIG", options->config, "the model's config.json; '-': standard input");
+  add_optional_argument(command, "CONFIG", options->source.path,
+                        "the model's config.json, or a checkpoint with one next to it: folder, "
+                        "model.safetensors.index.json, .safetensors");
   OptionGroup sides(command, "Sides");
   sides.add("--from", "PARALLELISM", options->transfer.from.parallelism,
             "how the model lies now: a framework and its words, as below");
@@ -208,11 +265,26 @@ void add_model_command(CLI::App& app) {
   sides.add("--ranks", "RANKS", options->transfer.from.ranks,
             "ranks of the first side (default 0, 1, ..)");
   sides.add("--to-ranks", "RANKS", options->transfer.to.ranks,
-            "ranks of the second side (default 0, 1, ..)");
+            "ranks of the second side (default: those behind the first's)");
   sides.add("--dtype", "DTYPE", options->transfer.dtype,
             "in which weights travel; fp8: quantised by blocks, with scales (default: what both "
             "sides hold)");
+  OptionGroup files(command, "Files in place of CONFIG, --from and --to");
+  files.add("--config", "FILE", options->source.config, "config.json of a checkpoint");
+  files.add("--roles-file", "FILE", options->source.roles,
+            "what weights are for: {\"model.layers.*.mlp.extra.weight\": \"column\"}");
+  files.add("--m2n-model", "FILE", options->m2n_model,
+            "model of NVIDIA's reshard_model_bench, with --m2n-system");
+  files.add("--m2n-system", "FILE", options->m2n_system, "its trainers and generators");
+  files.add("--from-placement", "FILE", options->from_placement,
+            "Mooncake's manifest of one side, with --to-placement");
+  files.add("--to-placement", "FILE", options->to_placement,
+            "that of the other, whose ranks come after the first's");
+  files.add("--from-dcp", "FOLDER", options->from_dcp,
+            "distributed checkpoint of PyTorch in place of --from: its .metadata, of which nothing "
+            "is run");
   OptionGroup output(command, "Output");
+  output.add_flag("--roles", options->roles, "print what each weight is for");
   output.add_flag("--list", options->list, "print which rows of which tensor each rank holds");
   output.add("--where", "WHAT", options->where,
              "print which ranks have elements of a tensor, and where");
@@ -223,11 +295,9 @@ void add_model_command(CLI::App& app) {
   output.add("--what-if", "WORDS", options->what_if,
              "also with something changed: stages=in-turn, buckets=1GiB, memory=4GiB, tp=8,16, "
              "from.pp=4; several values are several rows");
-  std::string formats = "print layout: both sides as a file of layouts;";
-  for (const sim::ExportRow& row : sim::exports())
-    formats += fmt::format(" {}: {};", row.name, row.what);
-  output.add_choice("--emit", "WHAT", options->emit, emit_names(),
-                    formats + " report: the report (default)");
+  output.add_choice(
+      "--emit", "WHAT", options->emit, emit_names({"report", "layout"}),
+      emit_help() + " layout: both sides as a file of layouts; report: the report (default)");
   add_machine_options(command, options->machine);
   add_report_options(command, options->output);
   add_perfetto_option(command, options->output);

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/models/file_names.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
+#include "core/stored/view.h"
+#include "sim/models/pipeline_stages.h"
+
+namespace reshard::sim {
+namespace {
+
+// "..experts.17.gate_proj.weight" as "..experts.{}.gate_proj.weight" and 17.
+std::optional<std::pair<std::string, std::int64_t>> without_expert(std::string_view name) {
+  constexpr std::string_view kExperts = "experts.";
+  std::size_t at = name.find(kExperts);
+  if (at == std::string_view::npos) return std::nullopt;
+  at += kExperts.size();
+  std::size_t end = std::min(name.find('.', at), name.size());
+  std::int64_t number = -1;
+  auto [rest, error] = std::from_chars(name.data() + at, name.data() + end, number);
+  if (error != std::errc{} || rest != name.data() + end || number < 0) return std::nullopt;
+  return std::pair{fmt::format("{}{{}}{}", name.substr(0, at), name.substr(end)), number};
+}
+
+// Of a projection whose gate and up rows alternate, or whose matrices are transposed.
+bool is_transposed(const Parameter& parameter) { return !parameter.extras.order.empty(); }
+
+bool is_passed_over(std::string_view name, const Model& model) {
+  if (model.is_tied && name == "lm_head.weight") return true;
+  const std::int64_t layer = layer_in(name), layers = std::ssize(model.layers);
+  return (layer >= layers && layer < layers + model.more_layers) || name.ends_with("_scale_inv") ||
+         name.ends_with("rotary_emb.inv_freq");
+}
+
+}  // namespace
+
+FileNames::FileNames(const Model& model) : model_(model) {
+  model.for_each([&](const Weight& weight) { weights_[weight.name] = &weight; });
+  for (ExpertForm form : {ExpertForm::InMemory, ExpertForm::InFiles})
+    for (Parameter& each : parameters_of(model, form)) {
+      std::string name = each.name;
+      parameters_.insert_or_assign(std::move(name), std::move(each));
+    }
+}
+
+std::optional<FileNames::Known> FileNames::find(std::string_view name) const {
+  if (auto found = parameters_.find(name);
+      found != parameters_.end() && found->second.extras.each.empty())
+    return Known{&found->second, -1};
+  auto [pattern, number] =
+      without_expert(name).value_or(std::pair<std::string, std::int64_t>{"", -1});
+  auto found = parameters_.find(pattern);
+  if (number < 0 || number >= model_.experts || found == parameters_.end()) return std::nullopt;
+  return Known{&found->second, number};
+}
+
+std::vector<FileNames::Block> FileNames::blocks_of(const Parameter& parameter) const {
+  std::vector<Block> out;
+  std::int64_t begin = 0;
+  for (const std::string& block : parameter.blocks) {
+    // "gate:1 up:1 x1": rows in turn.
+    std::size_t colon = block.find(":1 ");
+    if (colon != std::string::npos) {
+      std::size_t second = colon + 3, end = block.find(":1 x1");
+      out.push_back({weights_.at(block.substr(0, colon)), 0, 2});
+      out.push_back({weights_.at(block.substr(second, end - second)), 1, 2});
+      continue;
+    }
+    const Weight* weight = weights_.at(block);
+    out.push_back({weight, begin, 1});
+    begin += weight->shape[parameter.extras.dim];
+  }
+  return out;
+}
+
+Shape FileNames::shape_of(const Known& known) const {
+  const Parameter& parameter = *known.parameter;
+  Shape out = parameter.weight->shape;
+  out[parameter.extras.dim] = 0;
+  for (const Block& block : blocks_of(parameter))
+    out[parameter.extras.dim] += block.weight->shape[parameter.extras.dim];
+  if (known.expert >= 0) out = without_first(out);
+  if (is_transposed(parameter) && out.size() == 3) std::swap(out[1], out[2]);
+  return out;
+}
+
+std::vector<WeightPart> FileNames::parts_of(const Known& known, const Box& box) const {
+  const Parameter& parameter = *known.parameter;
+  const bool is_one = known.expert >= 0, swapped = is_transposed(parameter);
+  const DimVector own = row_major(box.extents());
+  std::vector<WeightPart> out;
+  for (const Block& block : blocks_of(parameter)) {
+    WeightPart part{block.weight, box_of(block.weight->shape), 0,
+                    DimVector(block.weight->shape.size())};
+    bool is_empty = false;
+    for (int d = 0; d < part.box.dims(); ++d) {
+      if (is_one && d == 0) {
+        part.box.lo[0] = known.expert;
+        part.box.hi[0] = known.expert + 1;
+        continue;
+      }
+      int at = is_one ? d - 1 : d;
+      if (swapped && d > 0) at = 3 - at;
+      const std::int64_t begin = d == parameter.extras.dim ? block.begin : 0,
+                         step = d == parameter.extras.dim ? block.step : 1;
+      part.box.lo[d] = std::max<std::int64_t>(0, (box.lo[at] - begin + step - 1) / step);
+      if (box.lo[at] < begin) part.box.lo[d] = 0;
+      part.box.hi[d] = std::min(part.box.hi[d], (box.hi[at] - begin + step - 1) / step);
+      is_empty = is_empty || box.hi[at] <= begin || part.box.lo[d] >= part.box.hi[d];
+      part.offset += (begin + step * part.box.lo[d] - box.lo[at]) * own[at];
+      part.strides[d] = step * own[at];
+    }
+    if (!is_empty) out.push_back(std::move(part));
+  }
+  return out;
+}
+
+void check_file(const Model& model, const std::vector<FileTensor>& tensors,
+                const std::string& place) {
+  FileNames names(model);
+  std::map<const Weight*, std::int64_t> elements;
+  for (const FileTensor& tensor : tensors) {
+    if (is_passed_over(tensor.name, model)) continue;
+    std::optional<FileNames::Known> known = names.find(tensor.name);
+    if (!known)
+      throw InputError(
+          fmt::format("{}: expected the weights of {}, found {}; --roles-file says what it is for",
+                      place, model.family, quoted(tensor.name, 120)));
+    const Shape shape = names.shape_of(*known);
+    if (tensor.shape && *tensor.shape != shape)
+      throw InputError(fmt::format("{}: {}: expected [{}], as {} says, found [{}]", place,
+                                   tensor.name, text(shape), model.file, text(*tensor.shape)));
+    for (const WeightPart& part : names.parts_of(*known, box_of(shape)))
+      elements[part.weight] += element_count(part.box.extents());
+  }
+  model.for_each([&](const Weight& weight) {
+    if (model.is_tied && weight.role == Role::Head) return;
+    if (elements[&weight] != element_count(weight.shape))
+      throw InputError(fmt::format("{}: expected all of {}, found {} of {} elements", place,
+                                   weight.name, elements[&weight], element_count(weight.shape)));
+  });
+}
+
+}  // namespace reshard::sim

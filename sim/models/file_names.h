@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tensors of checkpoints by the names that files give them, and which weights they are.
+//
+// A file can have each expert as a tensor of its own, all experts of a layer as one, and
+// projections joined (gate and up, q, k and v).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/models/frameworks/parameters.h"
+#include "sim/models/model.h"
+
+namespace reshard::sim {
+
+// Elements of a weight in a box of a file's tensor.
+struct WeightPart {
+  const Weight* weight;
+  Box box;              // of the weight
+  std::int64_t offset;  // of its first element in the row-major box of the file's tensor
+  DimVector strides;    // by dim of the weight
+};
+
+class FileNames {
+ public:
+  // Keeps a reference to the model.
+  explicit FileNames(const Model& model);
+
+  struct Known {
+    const Parameter* parameter;
+    std::int64_t expert;  // -1: not one of them
+  };
+  std::optional<Known> find(std::string_view name) const;
+  Shape shape_of(const Known& known) const;
+  std::vector<WeightPart> parts_of(const Known& known, const Box& box) const;
+
+ private:
+  struct Block {
+    const Weight* weight;
+    std::int64_t begin, step;  // along the joined dim: row i of the weight is begin + step * i
+  };
+  std::vector<Block> blocks_of(const Parameter& parameter) const;
+
+  const Model& model_;
+  std::map<std::string, const Weight*> weights_;
+  std::map<std::string, Parameter, std::less<>> parameters_;
+};
+
+// Tensors as a file lists them.
+struct FileTensor {
+  std::string name;
+  std::optional<Shape> shape;  // none if only names are known
+};
+// Throws InputError "PLACE: ..." for a name that no weight has, another shape, and a weight that no
+// tensor has. Names of scales and rotary caches are passed over.
+void check_file(const Model& model, const std::vector<FileTensor>& tensors,
+                const std::string& place);
+
+}  // namespace reshard::sim

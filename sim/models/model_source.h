@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where a model's weights are known from: a config.json, or a checkpoint with one next to it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/models/file_names.h"
+#include "sim/models/model.h"
+
+namespace reshard::sim {
+
+struct ModelSource {
+  std::string path;         // config.json, a checkpoint's folder, index or .safetensors file
+  std::string config = {};  // empty: `path`, or config.json next to the checkpoint
+  std::string roles = {};   // a file of roles (sim/models/roles.h)
+};
+
+// A checkpoint must have the weights of its config, no more and no fewer, in the config's shapes;
+// of an index without its files, the names are compared. Throws InputError.
+Model read_model(const ModelSource& source);
+
+}  // namespace reshard::sim

@@ -40,13 +40,14 @@ bool keeps_scales(const Model& model, const ModelTransfer& transfer, bool both_h
                   std::vector<std::string>& notes) {
   if (transfer.dtype == "fp8") {
     if (!model.scale_block)
-      throw InputError(fmt::format(
-          "--dtype: expected fp8 for a model with a weight_block_size, found {} without",
-          model.file));
-    if (!both_hold)
       throw InputError(
-          "--dtype: expected fp8 between frameworks that hold scales of blocks, found one that "
-          "does not; quantise afterwards");
+          fmt::format("{}: expected fp8 for a model with a weight_block_size, found {} without",
+                      transfer.fields.dtype, model.file));
+    if (!both_hold)
+      throw InputError(fmt::format(
+          "{}: expected fp8 between frameworks that hold scales of blocks, found one that does "
+          "not; quantise afterwards",
+          transfer.fields.dtype));
     return true;
   }
   if (!model.scale_block || !transfer.dtype.empty()) return false;
@@ -109,16 +110,17 @@ TransferText transfer_text(Model model, const ModelTransfer& transfer) {
   TransferText out;
   out.model = fmt::format("{}, {} layers", model.family, model.layers.size());
   out.notes = model.notes;
+  const TransferFields& fields = transfer.fields;
   std::optional<SideWriter> from, to;
-  if (!transfer.from.given) from.emplace(transfer.from, "--from", "--ranks");
-  if (!transfer.to.given) to.emplace(transfer.to, "--to", "--to-ranks");
+  if (!transfer.from.given) from.emplace(transfer.from, fields.from, fields.ranks);
+  if (!transfer.to.given) to.emplace(transfer.to, fields.to, fields.to_ranks);
   const bool both_hold =
                  from && to && from->framework().holds_scales && to->framework().holds_scales,
              has_scales = keeps_scales(model, transfer, both_hold, out.notes);
   if (has_scales)
     quantise(model);
   else if (!transfer.dtype.empty())
-    change_dtype(model, parse_dtype(transfer.dtype, "--dtype"));
+    change_dtype(model, parse_dtype(transfer.dtype, fields.dtype));
   out.dtype = has_scales ? "f8e4m3 with scales" : text(model.embedding.weights.front().dtype);
   out.lines = "{\"reshard_check\": 1}\n" + tensor_lines(model, has_scales);
   std::int64_t first_rank = 0;

@@ -27,11 +27,18 @@ struct SideSpec {
   bool ranks_may_change = false;
 };
 
+// How messages and notes name what was given.
+struct TransferFields {
+  std::string_view from = "--from", to = "--to", ranks = "--ranks", to_ranks = "--to-ranks",
+                   dtype = "--dtype";
+};
+
 struct ModelTransfer {
   SideSpec from, to;
   // "bf16", or "fp8" for the quantised checkpoint's weights and scales; empty: what both sides can
   // hold.
   std::string dtype = {};
+  TransferFields fields = {};
 };
 
 struct TransferText {
@@ -45,7 +52,7 @@ struct TransferText {
 // Gives all weights a dtype, but for corrections of routers.
 void change_dtype(Model& model, DType dtype);
 
-// Throws InputError, naming --from or --to and the word, for what a framework refuses.
+// Throws InputError, naming the side and the word, for what a framework refuses.
 TransferText transfer_text(Model model, const ModelTransfer& transfer);
 
 }  // namespace reshard::sim

@@ -15,9 +15,9 @@ def _free_port():
         return str(listening.getsockname()[1])
 
 
-def run_ranks(start, name, **environment):
-    """Each runs the text `start` with a case's name, its rank and a port. What they ended with, and
-    what they said."""
+def run_ranks(start, name, count=RANKS, **environment):
+    """Each of `count` runs the text `start` with a case's name, its rank and a port. What they
+    ended with, and what they said."""
     port = _free_port()
     ranks = [
         subprocess.Popen(
@@ -28,7 +28,7 @@ def run_ranks(start, name, **environment):
             stderr=subprocess.STDOUT,
             text=True,
         )
-        for rank in map(str, range(RANKS))
+        for rank in map(str, range(count))
     ]
     said = [rank.communicate(timeout=900)[0] for rank in ranks]
     return [rank.returncode for rank in ranks], said

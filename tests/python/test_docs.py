@@ -59,6 +59,26 @@ class DocsTest(unittest.TestCase):
         block = block_with("traces/checks").replace("traces/checks/qkv.copies", str(path))
         exec(block, {"reshard": reshard})
 
+    def test_a_model_between_frameworks(self):
+        config = {"model_type": "llama", "num_hidden_layers": 4, "hidden_size": 64,
+                  "vocab_size": 100, "num_attention_heads": 32, "num_key_value_heads": 8,
+                  "head_dim": 16, "intermediate_size": 128}  # fmt: skip
+        names = {"reshard": reshard}
+        before = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                pathlib.Path("config.json").write_text(json.dumps(config))
+                exec(block_with("reshard.models.config("), names)
+            finally:
+                os.chdir(before)
+        moved = names["moved"]
+        self.assertGreaterEqual(moved.time_ps, moved.bound_ps)
+        # The third of four has KV heads 4 and 5, and row 130 is the third of its keys, which on
+        # Megatron's second of two come after 4 x 16 rows of queries.
+        (place,) = moved.source_of("layers.3.self_attn.qkv_proj.weight", (130, 0), rank=6)
+        self.assertEqual((place.rank, place.index), (3, (66, 0)))
+
     def test_copies_are_judged(self):
         names = {"reshard": reshard}
         exec(block_with("reshard.check(layouts, copies"), names)

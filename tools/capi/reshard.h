@@ -36,7 +36,7 @@ extern "C" {
 #endif
 
 /* The number of nodes in reshard.map. Nothing is ever removed under one SOVERSION. */
-#define RESHARD_API_VERSION 8
+#define RESHARD_API_VERSION 9
 
 #define RESHARD_MAX_DIMS 8
 
@@ -252,7 +252,8 @@ RESHARD_API int32_t reshard_plan_get_times(const reshard_plan* plan,
 /* ---- The command line ---- */
 
 /* Runs `reshard ARGUMENTS` and returns what it prints: tables, or JSON (tools/json-schemas.md) with
- * "--json". For plan, simulate, replay, sweep, calibrate, topo, check, digest, compare and ops.
+ * "--json". For plan, simulate, replay, sweep, model, kv, calibrate, topo, check, digest, layout,
+ * where, compare and ops.
  * Reads and writes the files that the options name. Fails with the program's exit codes; with
  * RESHARD_FINDINGS the text is returned nevertheless. Free it with reshard_text_free. */
 RESHARD_API int32_t reshard_command(const char* const* arguments, int32_t count, char** text,

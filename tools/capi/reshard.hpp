@@ -125,6 +125,14 @@ class Plan {
                             const Topology& topology) {
     return job_from_file_on(topology.get(), path, options);
   }
+  // The same for the text of such a file.
+  static Plan job_from_text(const std::string& text, const PlanOptions& options = {}) {
+    return job_from_text_on(nullptr, text, options);
+  }
+  static Plan job_from_text(const std::string& text, const PlanOptions& options,
+                            const Topology& topology) {
+    return job_from_text_on(topology.get(), text, options);
+  }
   static Plan parse(const std::string& text) {
     return Plan(detail::made<reshard_plan>(
         [&](reshard_plan** out) {
@@ -209,6 +217,13 @@ class Plan {
                                const PlanOptions& options) {
     return Plan(planned(options, [&](const reshard_plan_options* asked, reshard_plan** out) {
       return reshard_plan_create_job_from_file(path.c_str(), topology, asked, out);
+    }));
+  }
+  static Plan job_from_text_on(const reshard_topology* topology, const std::string& text,
+                               const PlanOptions& options) {
+    return Plan(planned(options, [&](const reshard_plan_options* asked, reshard_plan** out) {
+      return reshard_plan_create_job_from_text(text.data(), static_cast<std::int64_t>(text.size()),
+                                               topology, asked, out);
     }));
   }
   // The handle that create(&options, &handle) makes.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A part of reshard.h, which includes it: plans between the buffers that a model's ranks have, as a
- * file of layouts gives them (docs/check.md, reshard_plan_create_job_from_file).
+ * file of layouts gives them (docs/check.md, reshard_plan_create_job_from_file), and such files of
+ * models that frameworks spread over ranks.
  *
  * Programs and executors run on shards, of which each stands for all that a rank has of a tensor.
  * reshard_rank_buffers finds the shards in the buffers: shards that are one dense stretch of a
@@ -15,6 +16,26 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* A model's config.json and two parallelisms: the texts of `reshard model`. */
+typedef struct reshard_model_texts {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* config; /* the text of config.json, `config_bytes` of it */
+  int64_t config_bytes;
+  const char* config_name; /* of its file, for messages; NULL: "config" */
+  const char* from;        /* "megatron tp=8 pp=8": before the transfer */
+  const char* to;          /* "vllm tp=32 ep replicas=4": after it */
+  const char* ranks;       /* "0-7", of `from`; NULL, here and below: the program's default */
+  const char* to_ranks;    /* of `to` */
+  const char* dtype;       /* in which weights travel */
+} reshard_model_texts;
+
+/* The file of layouts of such a transfer, for reshard_plan_create_job_from_text. `notes`: what is
+ * assumed or left out, a line each. Free both with reshard_text_free. */
+RESHARD_API int32_t reshard_model_write_layouts(const reshard_model_texts* texts, char** layouts,
+                                                int64_t* layouts_bytes, char** notes,
+                                                int64_t* notes_bytes);
 
 enum { RESHARD_FROM = 0, RESHARD_TO = 1 }; /* sides: before the transfer, after it */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A part of reshard.hpp, which includes it: plans of layouts on the buffers of a model's ranks.
+// A part of reshard.hpp, which includes it: layouts of models that frameworks spread over ranks,
+// and plans of layouts on the buffers of a model's ranks.
 #pragma once
 #ifndef RESHARD_RESHARD_BUFFERS_HPP
 #define RESHARD_RESHARD_BUFFERS_HPP
@@ -14,6 +15,34 @@
 #include <vector>
 
 namespace reshard {
+
+// The texts of `reshard model`, as in reshard_model_texts; "" is the default, where there is one.
+struct ModelTransfer {
+  std::string config;    // the text of config.json
+  std::string from, to;  // "megatron tp=8 pp=8", "vllm tp=32 ep replicas=4"
+  std::string ranks = {}, to_ranks = {}, dtype = {};
+  std::string config_name = {};
+};
+struct ModelLayouts {
+  std::string text;   // for Plan::job_from_text
+  std::string notes;  // what is assumed or left out, a line each
+};
+inline ModelLayouts layouts_of(const ModelTransfer& model) {
+  reshard_model_texts texts = RESHARD_INIT(reshard_model_texts);
+  texts.config = model.config.data();
+  texts.config_bytes = static_cast<std::int64_t>(model.config.size());
+  texts.config_name = detail::given(model.config_name);
+  texts.from = model.from.c_str();
+  texts.to = model.to.c_str();
+  texts.ranks = detail::given(model.ranks);
+  texts.to_ranks = detail::given(model.to_ranks);
+  texts.dtype = detail::given(model.dtype);
+  char *layouts = nullptr, *notes = nullptr;
+  std::int64_t layouts_bytes = 0, notes_bytes = 0;
+  detail::check(
+      reshard_model_write_layouts(&texts, &layouts, &layouts_bytes, &notes, &notes_bytes));
+  return {detail::taken(layouts, layouts_bytes), detail::taken(notes, notes_bytes)};
+}
 
 enum class Side : std::int32_t { From = RESHARD_FROM, To = RESHARD_TO };
 

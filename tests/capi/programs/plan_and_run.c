@@ -36,6 +36,7 @@ static void check_sizes(void) {
   EXPECT(sizeof(reshard_held_buffer) == 16 + 2 * sizeof(void*));
   EXPECT(sizeof(reshard_lent_buffer) == 16 + 2 * sizeof(void*));
   EXPECT(sizeof(reshard_stored_buffer) == 88 + 2 * sizeof(void*));
+  EXPECT(sizeof(reshard_model_texts) == 16 + 7 * sizeof(void*));
 }
 
 static reshard_plan* plan_of(const char* mesh, const char* shape, const char* from, const char* to,

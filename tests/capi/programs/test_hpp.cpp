@@ -168,6 +168,26 @@ TEST_CASE("a plan of layouts runs on the buffers of its ranks") {
   CHECK_THROWS_WITH(reshard::RankBuffers(plan, 1, {}, {}), Contains("expected the buffer"));
 }
 
+TEST_CASE("a model's layouts are planned") {
+  reshard::ModelTransfer model;
+  model.config = R"({"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 8,
+    "vocab_size": 40, "num_attention_heads": 4, "intermediate_size": 16,
+    "torch_dtype": "bfloat16"})";
+  model.from = "megatron tp=2";
+  model.to = "vllm tp=4";
+  model.to_ranks = "2-5";
+  reshard::ModelLayouts layouts = reshard::layouts_of(model);
+  CHECK(layouts.notes.empty());
+  reshard::Plan plan = reshard::Plan::job_from_text(layouts.text, {"p2p"});
+  CHECK(plan.ranks().size() == 6);
+  CHECK_FALSE(reshard::stored_buffers(plan, reshard::Side::To).empty());
+  CHECK(
+      reshard::Plan::job_from_text(layouts.text, {"p2p"}, reshard::Topology("dgx-h100:1")).text() ==
+      plan.text());
+  model.to = "vllm tp=3";
+  CHECK_THROWS_WITH(reshard::layouts_of(model), Contains("to_ranks: expected 3 ranks"));
+}
+
 TEST_CASE("what one rank does") {
   reshard::Program program(rows_to_columns(), 1);
   CHECK(program.facts().rank == 1);

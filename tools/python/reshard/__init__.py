@@ -5,6 +5,7 @@
 >>> reshard.plan((8192, 8192), "bf16", (2, 4), "S(0)R", "RS(1)").received_bytes_max
 """
 
+from . import models
 from ._commands import (
     bound,
     check,
@@ -53,6 +54,7 @@ __all__ = [
     "execute",
     "execute_all",
     "gather_digests",
+    "models",
     "plan",
     "plan_job",
     "plan_layouts",

@@ -14,8 +14,8 @@ from ._requests import Asked, asked_of, job_of, options_of
 
 
 def command(*arguments: str) -> str:
-    """What `reshard ARGUMENTS` prints, for plan, simulate, replay, sweep, calibrate, topo, compare
-    and ops.
+    """What `reshard ARGUMENTS` prints, for plan, simulate, replay, sweep, model, kv, calibrate,
+    topo, check, digest, layout, where, compare and ops.
 
     Raises InputError and the other errors with the program's message, and Findings, which carries
     the report, if a requested check did not hold.

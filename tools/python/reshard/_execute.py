@@ -3,6 +3,7 @@
 in this process."""
 
 import ctypes as c
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from . import _library as library
@@ -71,14 +72,22 @@ def on_device(array):
     return hasattr(array, "__dlpack_device__") and array.__dlpack_device__()[0] not in HOST_DEVICES
 
 
+def _require_device_transport(carrier, transport):
+    if not hasattr(carrier, "run_on_device"):
+        raise library.InputError(
+            "transport: expected torch.distributed, as the arrays are on a device, found "
+            f"{type(transport).__name__}"
+        )
+
+
 def execute(plan, rank, source, destination, transport=None):
     """Runs `rank`'s part of the plan; every rank of the plan must call it.
 
     source, destination: the rank's shards, contiguous arrays with the buffer protocol or DLPack, of
     exactly the shards' bytes; None if the rank has none. Of a plan of many tensors, lists of these,
     one per tensor, or dicts by name, without those that the rank does not have. Of a plan of
-    layouts, dicts of whole buffers in host memory by their names, all that the rank has
-    (`Plan.buffers`); padding in them stays as it is.
+    layouts, dicts of whole buffers by their names, all that the rank has (`Plan.buffers`); padding
+    in them stays as it is. Those on a GPU are copied to host memory and back.
 
     transport: torch.distributed or one of its process groups (of all ranks of the plan; peers are
     global ranks), a communicator of mpi4py, or an object with `exchange(sends, receives)`, which
@@ -93,6 +102,14 @@ def execute(plan, rank, source, destination, transport=None):
     carrier = _transport_of(transport)
     exchange = carrier.exchange if carrier is not None else None
     if takes_buffers(plan, source, destination):
+        held = [each for given in (source, destination) if isinstance(given, Mapping)
+                for each in given.values()]  # fmt: skip
+        if any(map(on_device, held)):
+            _require_device_transport(carrier, transport)
+            from ._torch_buffers import run_on_device
+
+            run_on_device(plan, rank, source, destination, carrier)
+            return
         buffers = RankBuffers(plan, rank, source, destination)
         buffers.gather()
         run_on_host(plan, rank, buffers.shards, exchange)
@@ -105,11 +122,7 @@ def execute(plan, rank, source, destination, transport=None):
         )
     ]
     if any(on_device(array) for pair in arrays for array in pair):
-        if not hasattr(carrier, "run_on_device"):
-            raise library.InputError(
-                "transport: expected torch.distributed, as the arrays are on a device, found "
-                f"{type(transport).__name__}"
-            )
+        _require_device_transport(carrier, transport)
         carrier.run_on_device(plan, rank, arrays)
         return
     shards = shards_of(plan, source, destination)

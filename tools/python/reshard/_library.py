@@ -121,14 +121,19 @@ HeldBuffer = struct(
     ("data", c.c_void_p),
     ("bytes", c.c_int64),
 )
-
-
 LentBuffer = struct(
     "LentBuffer",
     ("reserved", c.c_uint32),
     ("name", c.c_char_p),
     ("data", c.c_void_p),
     ("bytes", c.c_int64),
+)
+ModelTexts = struct(
+    "ModelTexts",
+    ("reserved", c.c_uint32),
+    ("config", c.c_char_p),
+    ("config_bytes", c.c_int64),
+    *each(c.c_char_p, "config_name from to ranks to_ranks dtype"),
 )
 StoredBuffer = struct(
     "StoredBuffer",

@@ -107,7 +107,8 @@ class _Run:
         views, dtype = self._views(boxes)
         if len(views) == 1 and views[0].is_contiguous():
             return views[0].reshape(-1)
-        return torch.cat([view.reshape(-1).view(dtype) for view in views])
+        # A column, reshaped, still has its stride, with which bytes of it cannot be viewed.
+        return torch.cat([view.reshape(-1).contiguous().view(dtype) for view in views])
 
     def _landing(self, boxes):
         views, dtype = self._views(boxes)

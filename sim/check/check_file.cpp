@@ -43,6 +43,16 @@ class Reader {
     out_.destination = std::make_unique<Stored>(*out_.tensors);
   }
 
+  // Copies alone, between layouts that are known; a header is not needed.
+  Reader(LineReader& lines, const std::string& file, ModelLayouts layouts) : lines_(lines) {
+    out_.file = file;
+    out_.tensors = std::move(layouts.tensors);
+    named_ = std::make_unique<Stored>(*out_.tensors);
+    out_.source = std::move(layouts.source);
+    out_.destination = std::move(layouts.destination);
+    has_layouts_ = true;
+  }
+
   CheckedCopies copies(const std::function<void(std::int64_t)>& progress) {
     read(progress);
     start_judging();
@@ -67,7 +77,9 @@ class Reader {
       if (line.find_first_not_of(" \t") == std::string::npos) continue;
       if (progress && lines_.line_number() % 4096 == 0) progress(lines_.line_number());
       std::string place = lines_.place();
-      if (!headed && line.find("\"reshard_check\"") == std::string::npos)
+      const bool is_header = line.find("\"reshard_check\"") != std::string::npos;
+      headed = headed || (has_layouts_ && !is_header);
+      if (!headed && !is_header)
         throw InputError(fmt::format(
             "{}: expected a header such as {{\"reshard_check\": 1}} as the first line, found {}",
             place, file_look(line)));
@@ -84,7 +96,7 @@ class Reader {
       }
       headed = true;
     }
-    if (!headed)
+    if (!headed && !has_layouts_)
       throw InputError(fmt::format(
           "{}:1: expected a header such as {{\"reshard_check\": 1}} as the first line, found an "
           "empty file",
@@ -169,7 +181,7 @@ class Reader {
   CheckedCopies out_;              // with a judge from the first copy on
   std::unique_ptr<Stored> named_;  // buffers that no rank has
   Relays relays_;                  // until then
-  bool passes_copies_ = false, has_copies_ = false, is_in_order_ = false;
+  bool passes_copies_ = false, has_copies_ = false, is_in_order_ = false, has_layouts_ = false;
 };
 
 }  // namespace
@@ -178,6 +190,11 @@ CheckedCopies check_copies(std::istream& in, const std::string& file,
                            const std::function<void(std::int64_t)>& progress) {
   LineReader lines(in, file);
   return Reader(lines, file).copies(progress);
+}
+
+CheckedCopies check_copies(std::istream& in, const std::string& file, ModelLayouts layouts) {
+  LineReader lines(in, file);
+  return Reader(lines, file, std::move(layouts)).copies({});
 }
 
 ModelLayouts read_sides(LineReader& lines, const std::string& file) {

@@ -41,6 +41,8 @@ struct ModelLayouts {
   std::unique_ptr<Stored> source, destination;
   std::unique_ptr<StoredRequests> requests;
 };
+// The copies of a file that need not have layouts of its own, between these.
+CheckedCopies check_copies(std::istream& in, const std::string& file, ModelLayouts layouts);
 // Skips copies in the file. Throws InputError, also for sides between which nothing can be moved.
 std::shared_ptr<const ModelLayouts> read_layouts(LineReader& lines, const std::string& file);
 // The same without requests: either side can be left out.

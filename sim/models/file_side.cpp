@@ -10,7 +10,7 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "core/layout/mesh.h"
-#include "sim/models/file_names.h"
+#include "sim/models/weights/file_names.h"
 #include "sim/report/json.h"
 
 namespace reshard::sim {

@@ -6,8 +6,8 @@
 
 #include "sim/models/files/dcp.h"
 #include "sim/models/files/foreign_layouts.h"
-#include "sim/models/model.h"
 #include "sim/models/transfer.h"
+#include "sim/models/weights/model.h"
 
 namespace reshard::sim {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/ids.h"
-#include "sim/models/model.h"
+#include "sim/models/weights/model.h"
 
 namespace reshard::sim {
 

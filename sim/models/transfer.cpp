@@ -9,8 +9,8 @@
 #include "core/base/errors.h"
 #include "core/base/limits.h"
 #include "core/layout/mesh.h"
-#include "sim/models/config.h"
 #include "sim/models/frameworks/framework.h"
+#include "sim/models/weights/config.h"
 
 namespace reshard::sim {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/base/errors.h"
 #include "core/base/units.h"
 #include "sim/models/parallelism.h"
-#include "sim/models/pipeline_stages.h"
+#include "sim/models/report/pipeline_stages.h"
 
 namespace reshard::sim {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "core/base/cursor.h"
 #include "sim/check/check_file.h"
-#include "sim/models/config.h"
 #include "sim/models/frameworks/framework.h"
 #include "sim/models/transfer.h"
+#include "sim/models/weights/config.h"
 #include "sim/trace/line_reader.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/base/ids.h"
-#include "sim/models/model.h"
 #include "sim/models/parallelism.h"
 #include "sim/models/side_lines.h"
+#include "sim/models/weights/model.h"
 
 namespace reshard::sim {
 

@@ -38,7 +38,7 @@ class Fsdp2 {
   }
 
   void write() {
-    for (const Parameter& of : parameters_of(side_.model, ExpertForm::InMemory))
+    for (const ModelParameter& of : parameters_of(side_.model, ExpertForm::InMemory))
       side_.lines.buffer(of.name, mesh_, of.blocks, *of.weight, placements_of(of), of.extras);
   }
 
@@ -50,7 +50,7 @@ class Fsdp2 {
     return rows % tp_ == 0 ? fmt::format("R_S(0,{})S(0)", tp_) : "RS(0)[1]S(0)[0]";
   }
 
-  std::string placements_of(const Parameter& of) const {
+  std::string placements_of(const ModelParameter& of) const {
     const Weight& weight = *of.weight;
     CutBy cut = of.cut;
     if (weight.role == Role::RouterBias) return "RRR";
@@ -71,7 +71,7 @@ void write_flat(const Side& side, bool by_layer) {
   MeshLines mesh = mesh_lines({{"dp", std::ssize(side.ranks)}}, side.ranks);
   auto add = [&](const WeightGroup& group, std::string_view name) {
     std::vector<std::string> names;
-    for (const Parameter& of : parameters_of(group, side.model, ExpertForm::InMemory)) {
+    for (const ModelParameter& of : parameters_of(group, side.model, ExpertForm::InMemory)) {
       if (of.weight->role == Role::RouterBias) {
         side.lines.buffer(of.name, mesh, of.blocks, *of.weight);
         continue;

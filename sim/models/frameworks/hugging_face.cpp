@@ -22,7 +22,7 @@ void write_hugging_face(const Side& side) {
   const bool is_ep = side.options.has("ep");
   MeshLines mesh = mesh_lines({{"replica", replicas}, {is_ep ? "ep" : "tp", n}}, side.ranks);
   side.notes.push_back("the embedding is whole, as base_model_tp_plan does not name it");
-  for (const Parameter& of : parameters_of(side.model, ExpertForm::InMemory)) {
+  for (const ModelParameter& of : parameters_of(side.model, ExpertForm::InMemory)) {
     std::string placements;
     const int last = of.weight->shape.size() - 1;
     // By torch.chunk, so that the last ranks can have less.
@@ -41,7 +41,7 @@ std::int64_t whole_ranks(const Model&, Parallelism& options) { return options.nu
 
 void write_whole(const Side& side) {
   MeshLines mesh = mesh_lines({{"replica", std::ssize(side.ranks)}}, side.ranks);
-  for (const Parameter& of : parameters_of(side.model, ExpertForm::InFiles))
+  for (const ModelParameter& of : parameters_of(side.model, ExpertForm::InFiles))
     side.lines.buffer(of.name, mesh, of.blocks, *of.weight, "", of.extras);
 }
 

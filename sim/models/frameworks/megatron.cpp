@@ -8,7 +8,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "sim/models/frameworks/framework.h"
-#include "sim/models/stages.h"
+#include "sim/models/layer_stages.h"
 
 namespace reshard::sim {
 namespace {

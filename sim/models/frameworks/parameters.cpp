@@ -48,7 +48,7 @@ class Parameters {
   Parameters(const WeightGroup& group, const Model& model, ExpertForm form)
       : group_(group), model_(model), form_(form) {}
 
-  std::vector<Parameter> list() {
+  std::vector<ModelParameter> list() {
     for (const Weight& weight : group_.weights) {
       if (weight.role == Role::Head && model_.is_tied) continue;
       switch (weight.role) {
@@ -89,7 +89,7 @@ class Parameters {
   void add_joined(const Weight& weight, std::string_view projection,
                   const std::vector<Role>& roles) {
     std::size_t end = weight.name.rfind('.'), begin = weight.name.rfind('.', end - 1);
-    Parameter out{
+    ModelParameter out{
         weight.name.substr(0, begin + 1) + std::string(projection) + weight.name.substr(end),
         {},
         &weight,
@@ -127,20 +127,20 @@ class Parameters {
   const WeightGroup& group_;
   const Model& model_;
   ExpertForm form_;
-  std::vector<Parameter> out_;
+  std::vector<ModelParameter> out_;
 };
 
 }  // namespace
 
-std::vector<Parameter> parameters_of(const WeightGroup& group, const Model& model,
-                                     ExpertForm form) {
+std::vector<ModelParameter> parameters_of(const WeightGroup& group, const Model& model,
+                                          ExpertForm form) {
   return Parameters(group, model, form).list();
 }
 
-std::vector<Parameter> parameters_of(const Model& model, ExpertForm form) {
-  std::vector<Parameter> out = parameters_of(model.embedding, model, form);
+std::vector<ModelParameter> parameters_of(const Model& model, ExpertForm form) {
+  std::vector<ModelParameter> out = parameters_of(model.embedding, model, form);
   auto add = [&](const WeightGroup& group) {
-    for (Parameter& each : parameters_of(group, model, form)) out.push_back(std::move(each));
+    for (ModelParameter& each : parameters_of(group, model, form)) out.push_back(std::move(each));
   };
   for (const WeightGroup& layer : model.layers) add(layer);
   add(model.head);

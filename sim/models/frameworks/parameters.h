@@ -6,14 +6,14 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/models/model.h"
 #include "sim/models/side_lines.h"
+#include "sim/models/weights/model.h"
 
 namespace reshard::sim {
 
 enum class CutBy : std::uint8_t { None, Rows, Columns };  // of each matrix, by tensor parallelism
 
-struct Parameter {
+struct ModelParameter {
   std::string name;
   std::vector<std::string> blocks;  // joined along `extras.dim`
   const Weight* weight;             // one of them
@@ -26,7 +26,8 @@ struct Parameter {
 // parameter.
 enum class ExpertForm : std::uint8_t { InFiles, InMemory };
 // In the order of the model; a head that is the embedding is left out.
-std::vector<Parameter> parameters_of(const WeightGroup& group, const Model& model, ExpertForm form);
-std::vector<Parameter> parameters_of(const Model& model, ExpertForm form);
+std::vector<ModelParameter> parameters_of(const WeightGroup& group, const Model& model,
+                                          ExpertForm form);
+std::vector<ModelParameter> parameters_of(const Model& model, ExpertForm form);
 
 }  // namespace reshard::sim

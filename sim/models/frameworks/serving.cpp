@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "sim/models/stages.h"
+#include "sim/models/layer_stages.h"
 
 namespace reshard::sim {
 namespace {

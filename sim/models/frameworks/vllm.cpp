@@ -6,7 +6,7 @@
 
 #include "core/base/errors.h"
 #include "sim/models/frameworks/serving.h"
-#include "sim/models/stages.h"
+#include "sim/models/layer_stages.h"
 
 namespace reshard::sim {
 namespace {

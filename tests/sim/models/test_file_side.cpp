@@ -12,10 +12,10 @@
 #include "core/base/errors.h"
 #include "core/stored/view.h"
 #include "sim/check/check_file.h"
-#include "sim/models/config.h"
-#include "sim/models/file_names.h"
 #include "sim/models/file_side.h"
 #include "sim/models/frameworks/parameters.h"
+#include "sim/models/weights/config.h"
+#include "sim/models/weights/file_names.h"
 #include "sim/trace/line_reader.h"
 
 using namespace reshard;

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/base/errors.h"
-#include "sim/models/config.h"
-#include "sim/models/model_source.h"
-#include "sim/models/roles.h"
+#include "sim/models/weights/config.h"
+#include "sim/models/weights/model_source.h"
+#include "sim/models/weights/roles.h"
 
 using namespace reshard;
 using namespace reshard::sim;

@@ -7,8 +7,8 @@
 
 #include "core/base/errors.h"
 #include "sim/job/job_file.h"
-#include "sim/models/model_source.h"
 #include "sim/models/transfer.h"
+#include "sim/models/weights/model_source.h"
 #include "sim/models/what_if.h"
 
 using namespace reshard;

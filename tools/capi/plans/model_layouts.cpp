@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "core/base/printable.h"
-#include "sim/models/config.h"
 #include "sim/models/transfer.h"
+#include "sim/models/weights/config.h"
 #include "tools/capi/guard.h"
 
 using namespace reshard;

@@ -16,9 +16,9 @@
 #include "sim/models/files/m2n.h"
 #include "sim/models/files/placement_file.h"
 #include "sim/models/frameworks/framework.h"
-#include "sim/models/model_source.h"
-#include "sim/models/roles.h"
-#include "sim/models/transfer_report.h"
+#include "sim/models/report/transfer_report.h"
+#include "sim/models/weights/model_source.h"
+#include "sim/models/weights/roles.h"
 #include "sim/models/what_if.h"
 #include "sim/report/writers/perfetto.h"
 #include "tools/cli/commands/commands.h"
@@ -32,8 +32,6 @@
 
 namespace reshard::tools {
 namespace {
-
-constexpr std::size_t kClaimBytes = std::size_t{1} << 31;
 
 struct ModelOptions {
   sim::ModelSource source;
@@ -61,10 +59,13 @@ sim::Subject subject_in(const std::string& lines) {
   return sim::parse_job(in, kLayoutName);
 }
 
-void print_layout(const ModelOptions& options, const std::string& lines) {
+sim::ModelLayouts layouts_in(const std::string& lines) {
   std::istringstream in(lines);
   sim::LineReader reader(in, kLayoutName);
-  sim::ModelLayouts model = sim::read_sides(reader, kLayoutName);
+  return sim::read_sides(reader, kLayoutName);
+}
+
+void print_layout(const ModelOptions& options, const sim::ModelLayouts& model) {
   std::optional<Rank> rank;
   if (options.rank >= 0) rank = Rank{static_cast<std::int32_t>(options.rank)};
   std::vector<sim::WhereQuery> queries{{std::nullopt, {}, rank}};
@@ -74,14 +75,11 @@ void print_layout(const ModelOptions& options, const std::string& lines) {
 }
 
 // The copies of a file, judged by the layouts of the model.
-void check_claim(const ModelOptions& options, const std::string& lines) {
-  std::string copies = read_input(options.claim, kClaimBytes);
-  // A file can come with a header of its own.
-  std::string_view rest = copies;
-  if (rest.substr(0, rest.find('\n')).find("\"reshard_check\"") != std::string_view::npos)
-    rest.remove_prefix(std::min(rest.find('\n'), rest.size() - 1) + 1);
-  std::istringstream in(lines + std::string(rest));
-  sim::CheckReport report = sim::report_of(sim::check_copies(in, input_name(options.claim)));
+void check_claim(const ModelOptions& options, sim::ModelLayouts layouts) {
+  sim::CheckReport report;
+  sim::with_file(options.claim, "a file of copies", [&](std::istream& in, const std::string& name) {
+    report = sim::report_of(sim::check_copies(in, name, std::move(layouts)));
+  });
   print_check(report, options.output);
   fail_on_findings(report);
 }
@@ -93,14 +91,12 @@ class Transfer {
 
   void run(sim::TransferText text) {
     if (options_.emit == "layout") return print(text.lines);
-    if (options_.digests) {
-      std::istringstream in(text.lines);
-      sim::LineReader reader(in, kLayoutName);
-      sim::Weights weights(options_.weights);
-      return print_digests(sim::read_sides(reader, kLayoutName), weights, sim::kDigestSides, 0);
-    }
-    if (options_.list || !options_.where.empty()) return print_layout(options_, text.lines);
-    if (!options_.claim.empty()) return check_claim(options_, text.lines);
+    if (options_.digests)
+      return print_digests(layouts_in(text.lines), sim::Weights(options_.weights),
+                           sim::kDigestSides, 0);
+    if (options_.list || !options_.where.empty())
+      return print_layout(options_, layouts_in(text.lines));
+    if (!options_.claim.empty()) return check_claim(options_, layouts_in(text.lines));
     const bool has_page = !options_.output.html.empty(),
                has_timeline = has_page || !options_.output.perfetto.empty();
     sim::StudyOptions wanted = study_options(options_.machine);

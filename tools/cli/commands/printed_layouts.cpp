@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/check/unstacked.h"
 #include "sim/digest/digest_file.h"
-#include "sim/digest/unstacked.h"
 #include "tools/cli/failure.h"
 #include "tools/cli/output/output.h"
 

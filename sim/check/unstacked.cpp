@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/digest/unstacked.h"
+#include "sim/check/unstacked.h"
 
 #include <memory>
 #include <optional>

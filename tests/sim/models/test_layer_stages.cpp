@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/errors.h"
-#include "sim/models/stages.h"
+#include "sim/models/layer_stages.h"
 
 namespace reshard::sim {
 namespace {
@@ -42,7 +42,8 @@ TEST_CASE("stages: own numbers") {
   CHECK(stages_in("16,15,15,15", 61, 4) == Counts{16, 15, 15, 15});
   CHECK_THROWS_WITH(stages_in("16,15", 61, 2),
                     "layers: expected 2 numbers that add up to 61, found '16,15'");
-  CHECK_THROWS_WITH(stages_in("16,x", 61, 2), "layers: expected a number of layers (an integer), found 'x'");
+  CHECK_THROWS_WITH(stages_in("16,x", 61, 2),
+                    "layers: expected a number of layers (an integer), found 'x'");
 }
 
 TEST_CASE("stages: Megatron's") {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/models/config.h"
+#include "sim/models/weights/config.h"
 
 #include <fmt/format.h>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "sim/inputs/json_reader.h"
-#include "sim/models/families.h"
+#include "sim/models/weights/families.h"
 
 namespace reshard::sim {
 namespace {

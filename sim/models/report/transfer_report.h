@@ -24,8 +24,8 @@ struct TransferGroup {
   TensorUse use;
 };
 
-// What the fullest rank does in its own memory, apart from the wire, if nothing of it overlaps: each
-// byte is read and written once. At the rate of the GPU's memory.
+// What the fullest rank does in its own memory, apart from the wire, if nothing of it overlaps.
+// Each byte is read and written once, at the rate of the GPU's memory.
 struct LocalWork {
   std::int64_t rate_bytes_per_s = 0;
   std::int64_t pack_bytes = 0;     // sent

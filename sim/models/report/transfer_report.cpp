@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/models/transfer_report.h"
+#include "sim/models/report/transfer_report.h"
 
 #include <algorithm>
 #include <map>
@@ -11,7 +11,7 @@
 #include "core/layout/mesh.h"
 #include "core/topology/gpu_figures.h"
 #include "core/traffic/accounting.h"
-#include "sim/models/pipeline_stages.h"
+#include "sim/models/report/pipeline_stages.h"
 
 namespace reshard::sim {
 namespace {

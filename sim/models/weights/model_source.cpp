@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/models/model_source.h"
+#include "sim/models/weights/model_source.h"
 
 #include <filesystem>
 #include <istream>
@@ -9,8 +9,8 @@
 
 #include "core/base/errors.h"
 #include "core/base/printable.h"
-#include "sim/models/config.h"
-#include "sim/models/roles.h"
+#include "sim/models/weights/config.h"
+#include "sim/models/weights/roles.h"
 #include "sim/trace/line_reader.h"
 #include "sim/weights/weights.h"
 

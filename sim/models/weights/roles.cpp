@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/models/roles.h"
+#include "sim/models/weights/roles.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "sim/inputs/json_reader.h"
-#include "sim/models/pipeline_stages.h"
+#include "sim/models/report/pipeline_stages.h"
 #include "sim/report/json.h"
 #include "sim/report/table.h"
 

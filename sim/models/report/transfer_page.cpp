@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/models/transfer_report.h"
+#include "sim/models/report/transfer_report.h"
 #include "sim/page/pages.h"
 #include "sim/report/facts.h"
 #include "sim/report/table.h"

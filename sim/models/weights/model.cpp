@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/models/model.h"
+#include "sim/models/weights/model.h"
 
 #include <fmt/format.h>
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "sim/models/frameworks/parameters.h"
-#include "sim/models/model.h"
+#include "sim/models/weights/model.h"
 
 namespace reshard::sim {
 
@@ -31,7 +31,7 @@ class FileNames {
   explicit FileNames(const Model& model);
 
   struct Known {
-    const Parameter* parameter;
+    const ModelParameter* parameter;
     std::int64_t expert;  // -1: not one of them
   };
   std::optional<Known> find(std::string_view name) const;
@@ -43,11 +43,11 @@ class FileNames {
     const Weight* weight;
     std::int64_t begin, step;  // along the joined dim: row i of the weight is begin + step * i
   };
-  std::vector<Block> blocks_of(const Parameter& parameter) const;
+  std::vector<Block> blocks_of(const ModelParameter& parameter) const;
 
   const Model& model_;
   std::map<std::string, const Weight*> weights_;
-  std::map<std::string, Parameter, std::less<>> parameters_;
+  std::map<std::string, ModelParameter, std::less<>> parameters_;
 };
 
 // Tensors as a file lists them.

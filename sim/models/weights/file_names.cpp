@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/models/file_names.h"
+#include "sim/models/weights/file_names.h"
 
 #include <algorithm>
 #include <charconv>
@@ -9,7 +9,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/stored/view.h"
-#include "sim/models/pipeline_stages.h"
+#include "sim/models/report/pipeline_stages.h"
 
 namespace reshard::sim {
 namespace {
@@ -28,7 +28,7 @@ std::optional<std::pair<std::string, std::int64_t>> without_expert(std::string_v
 }
 
 // Of a projection whose gate and up rows alternate, or whose matrices are transposed.
-bool is_transposed(const Parameter& parameter) { return !parameter.extras.order.empty(); }
+bool is_transposed(const ModelParameter& parameter) { return !parameter.extras.order.empty(); }
 
 bool is_passed_over(std::string_view name, const Model& model) {
   if (model.is_tied && name == "lm_head.weight") return true;
@@ -42,7 +42,7 @@ bool is_passed_over(std::string_view name, const Model& model) {
 FileNames::FileNames(const Model& model) : model_(model) {
   model.for_each([&](const Weight& weight) { weights_[weight.name] = &weight; });
   for (ExpertForm form : {ExpertForm::InMemory, ExpertForm::InFiles})
-    for (Parameter& each : parameters_of(model, form)) {
+    for (ModelParameter& each : parameters_of(model, form)) {
       std::string name = each.name;
       parameters_.insert_or_assign(std::move(name), std::move(each));
     }
@@ -59,7 +59,7 @@ std::optional<FileNames::Known> FileNames::find(std::string_view name) const {
   return Known{&found->second, number};
 }
 
-std::vector<FileNames::Block> FileNames::blocks_of(const Parameter& parameter) const {
+std::vector<FileNames::Block> FileNames::blocks_of(const ModelParameter& parameter) const {
   std::vector<Block> out;
   std::int64_t begin = 0;
   for (const std::string& block : parameter.blocks) {
@@ -79,7 +79,7 @@ std::vector<FileNames::Block> FileNames::blocks_of(const Parameter& parameter) c
 }
 
 Shape FileNames::shape_of(const Known& known) const {
-  const Parameter& parameter = *known.parameter;
+  const ModelParameter& parameter = *known.parameter;
   Shape out = parameter.weight->shape;
   out[parameter.extras.dim] = 0;
   for (const Block& block : blocks_of(parameter))
@@ -90,7 +90,7 @@ Shape FileNames::shape_of(const Known& known) const {
 }
 
 std::vector<WeightPart> FileNames::parts_of(const Known& known, const Box& box) const {
-  const Parameter& parameter = *known.parameter;
+  const ModelParameter& parameter = *known.parameter;
   const bool is_one = known.expert >= 0, swapped = is_transposed(parameter);
   const DimVector own = row_major(box.extents());
   std::vector<WeightPart> out;

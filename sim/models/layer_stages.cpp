@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/models/stages.h"
+#include "sim/models/layer_stages.h"
 
 #include <numeric>
 #include <string>

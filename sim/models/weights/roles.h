@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/models/file_names.h"
-#include "sim/models/model.h"
+#include "sim/models/weights/file_names.h"
+#include "sim/models/weights/model.h"
 
 namespace reshard::sim {
 

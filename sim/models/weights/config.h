@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/models/model.h"
+#include "sim/models/weights/model.h"
 
 namespace reshard::sim {
 

@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/models/model.h"
+#include "sim/models/weights/model.h"
 
 namespace reshard::sim {
 

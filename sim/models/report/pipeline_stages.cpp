@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/models/pipeline_stages.h"
+#include "sim/models/report/pipeline_stages.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/models/families.h"
+#include "sim/models/weights/families.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
-#include "sim/models/config.h"
+#include "sim/models/weights/config.h"
 
 namespace reshard::sim {
 namespace {

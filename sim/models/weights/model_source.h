@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "sim/models/file_names.h"
-#include "sim/models/model.h"
+#include "sim/models/weights/file_names.h"
+#include "sim/models/weights/model.h"
 
 namespace reshard::sim {
 
 struct ModelSource {
   std::string path;         // config.json, a checkpoint's folder, index or .safetensors file
   std::string config = {};  // empty: `path`, or config.json next to the checkpoint
-  std::string roles = {};   // a file of roles (sim/models/roles.h)
+  std::string roles = {};   // a file of roles (sim/models/weights/roles.h)
 };
 
 // A checkpoint must have the weights of its config, no more and no fewer, in the config's shapes;

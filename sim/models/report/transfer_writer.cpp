@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/base/units.h"
-#include "sim/models/transfer_report.h"
+#include "sim/inputs/json_reader.h"
+#include "sim/models/report/transfer_report.h"
 #include "sim/report/facts.h"
 #include "sim/report/json.h"
 #include "sim/report/ratios.h"
@@ -178,7 +179,7 @@ std::string transfer_json(const TransferReport& report) {
             {"peak_bytes_max", row.peak_bytes},
             {"extra_bytes_max", row.extra_bytes}};
   });
-  out["run"] = Json::parse(simulate_json(report.run));
+  out["run"] = read_json_or_other<Json>(simulate_json(report.run), "run", kJsonFile);
   return written(out);
 }
 

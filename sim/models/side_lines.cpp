@@ -68,15 +68,16 @@ void SideLines::named(std::string_view name, const MeshLines& mesh,
 }
 
 void SideLines::flat_of(std::string_view name, const std::vector<std::string>& buffers,
-                        const std::vector<std::string>& axes, std::int64_t align,
-                        std::int64_t pad) {
+                        const std::vector<std::string>& axes, std::int64_t align, std::int64_t pad,
+                        std::string_view dtype) {
   // Both sides can have buffers of a name.
   Json of = list_json(
       buffers, [&](const std::string& buffer) { return fmt::format("{}:{}", side_, buffer); });
   lines_ += fmt::format(
-      R"({{"side": "{}", "buffer": {}, "flat_of": {}, "axis": {}, "align": {}, "pad": {}}})", side_,
+      R"({{"side": "{}", "buffer": {}, "flat_of": {}, "axis": {}, "align": {}, "pad": {})", side_,
       json(name), of.dump(), json(axes), align, pad);
-  lines_ += '\n';
+  if (!dtype.empty()) lines_ += fmt::format(R"(, "dtype": "{}", "convert": true)", dtype);
+  lines_ += "}\n";
 }
 
 std::string scale_name(std::string_view weight) { return fmt::format("{}_scale_inv", weight); }

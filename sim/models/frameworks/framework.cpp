@@ -14,7 +14,8 @@ namespace {
 constexpr auto kFrameworks = std::to_array<FrameworkRow>({
     {"megatron",
      "tp=, pp=, vpp=, cp=, dp=, ep=, etp=, order=, first=, last=, embedding-in-split, "
-     "loss-in-split, layout=, spec=te|local, experts=each|grouped, vocab-divisible=",
+     "loss-in-split, layout=, spec=te|local, experts=each|grouped, vocab-divisible=, optimizer, "
+     "bucket-size=",
      "Megatron-Core's weights", false, megatron_ranks, write_megatron},
     {"fsdp2", "replicate=, dp=, tp=, experts=tp|ep|whole",
      "FSDP2, over tensor parallelism if tp is given", false, fsdp2_ranks, write_fsdp2},

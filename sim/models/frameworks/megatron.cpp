@@ -1,96 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Megatron-Core: tensors of section 4 of its own code (core/transformer), on two grids of the same
 // ranks (core/parallel_state.py): tp, cp, dp, pp for dense layers and etp, ep, edp, pp for experts.
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
-#include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "sim/models/frameworks/flat_buckets.h"
 #include "sim/models/frameworks/framework.h"
+#include "sim/models/frameworks/megatron_grids.h"
 #include "sim/models/layer_stages.h"
 
 namespace reshard::sim {
 namespace {
 
-// "tp-cp-ep-dp-pp": the first is fastest.
-struct GridAxis {
-  std::string_view name;
-  std::int64_t size = 1, stride = 1;
-};
-enum Axis : std::uint8_t { Tp, Cp, Ep, Dp, Pp, kAxes };
-using Grid = std::array<GridAxis, kAxes>;
-constexpr std::array<std::string_view, kAxes> kAxisNames = {"tp", "cp", "ep", "dp", "pp"};
-
-void set_strides(Grid& grid, std::string_view order, Parallelism& options) {
-  std::int64_t stride = 1;
-  std::array<bool, kAxes> seen{};
-  for (std::size_t at = 0; at <= order.size();) {
-    std::size_t end = std::min(order.find('-', at), order.size());
-    std::string_view word = order.substr(at, end - at);
-    std::size_t axis = 0;
-    while (axis < kAxes && kAxisNames[axis] != word) ++axis;
-    if (axis == kAxes || seen[axis])
-      options.fail("order", "tp, cp, ep, dp and pp, each once, such as tp-cp-ep-dp-pp");
-    seen[axis] = true;
-    grid[axis].stride = stride;
-    stride *= grid[axis].size;
-    at = end + 1;
-  }
-  for (std::size_t axis = 0; axis < kAxes; ++axis)
-    if (!seen[axis] && grid[axis].size > 1)
-      options.fail("order", "tp, cp, ep, dp and pp, such as tp-cp-ep-dp-pp");
-}
-
-struct Grids {
-  Grid dense, expert;  // `tp` of the latter is etp, its `dp` edp
-
-  std::int64_t rank(const Grid& grid, std::int64_t outer, std::int64_t middle, std::int64_t inner,
-                    std::int64_t stage, const std::array<Axis, 3>& axes) const {
-    return outer * grid[axes[0]].stride + middle * grid[axes[1]].stride +
-           inner * grid[axes[2]].stride + stage * grid[Pp].stride;
-  }
-};
-
-Grids grids_of(const Model& model, Parallelism& options) {
-  Grids out{};
-  auto number = [&](Grid& grid, Axis axis, std::string_view key, std::int64_t absent) {
-    grid[axis].size = options.number(key, absent);
-  };
-  number(out.dense, Tp, "tp", 1);
-  number(out.dense, Cp, "cp", 1);
-  number(out.dense, Dp, "dp", 1);
-  number(out.dense, Pp, "pp", 1);
-  number(out.expert, Tp, "etp", out.dense[Tp].size);
-  number(out.expert, Ep, "ep", 1);
-  out.expert[Pp].size = out.dense[Pp].size;
-  std::int64_t stage = out.dense[Tp].size;
-  for (Axis axis : {Cp, Dp}) stage = std::min(stage * out.dense[axis].size, std::int64_t{1} << 40);
-  if (stage * out.dense[Pp].size > std::int64_t{1} << 20)
-    throw InputError(
-        fmt::format("{}: expected at most 2^20 ranks (tp x cp x dp x pp)", options.field()));
-  if (model.experts > 0) {
-    const std::int64_t share = out.expert[Tp].size * out.expert[Ep].size;
-    if (stage % share != 0)
-      throw InputError(fmt::format(
-          "{}: expected etp x ep to divide the {} ranks of a stage (tp x cp x dp), found {}",
-          options.field(), stage, share));
-    out.expert[Dp].size = stage / share;
-  }
-  std::string order = options.word("order", "tp-cp-ep-dp-pp");
-  set_strides(out.dense, order, options);
-  set_strides(out.expert, order, options);
-  if (model.experts > 0 && out.dense[Pp].size > 1 && out.dense[Pp].stride != out.expert[Pp].stride)
-    options.fail("order",
-                 "one that gives both grids the same stages (etp x ep = tp x cp, or pp "
-                 "last), as Megatron does");
-  return out;
-}
+using Axis = MegatronGrids::Axis;
+using enum MegatronGrids::Axis;
 
 class Writer {
  public:
   explicit Writer(const Side& side)
-      : side_(side), model_(side.model), grids_(grids_of(side.model, side.options)) {
+      : side_(side), model_(side.model), grids_(megatron_grids(side.model, side.options)) {
     auto& options = side_.options;
     stages_.stages = static_cast<int>(grids_.dense[Pp].size);
     stages_.chunks = static_cast<int>(options.number("vpp", 1, 4096));
@@ -103,6 +34,16 @@ class Writer {
     has_te_ = options.choice("spec", {"te", "local"}) == "te";
     is_grouped_ = options.choice("experts", {"each", "grouped"}) == "grouped";
     vocabulary_multiple_ = options.number("vocab-divisible", 128) * tp();
+    has_optimizer_ = options.flag("optimizer");
+    most_in_bucket_ = options.number(
+        "bucket-size", std::max<std::int64_t>(40'000'000, 1'000'000 * data_ranks()), 1LL << 40);
+    if (!has_optimizer_ && options.has("bucket-size"))
+      options.fail("bucket-size", "optimizer next to it");
+    if (has_optimizer_)
+      side_.notes.push_back(
+          "f32 copies of parameters in the order in which Megatron-LM registers them, in buckets "
+          "of "
+          "one optimizer instance");
   }
 
   void write() {
@@ -119,12 +60,15 @@ class Writer {
       for (std::size_t c = 0; c < chunks.size(); ++c) {
         prefix_ = chunks.size() > 1 ? fmt::format("model{}.", c) : "";
         write_chunk(chunks[c], split.size() > 1);
+        if (has_optimizer_) write_buckets();
       }
     }
   }
 
  private:
   std::int64_t tp() const { return grids_.dense[Tp].size; }
+  // That share the optimizer's state of dense layers.
+  std::int64_t data_ranks() const { return grids_.dense[Dp].size * grids_.dense[Cp].size; }
 
   // Megatron needs to be told how layers are shared out that stages do not share evenly.
   void assume_last() {
@@ -142,15 +86,15 @@ class Writer {
   }
 
   void set_meshes(std::int64_t stage) {
-    auto mesh = [&](const Grid& grid, const std::array<std::string_view, 3>& names,
+    auto mesh = [&](const MegatronGrids::Grid& grid, const std::array<std::string_view, 3>& names,
                     const std::array<Axis, 3>& axes) {
       std::vector<Rank> ranks;
       const std::int64_t n0 = grid[axes[0]].size, n1 = grid[axes[1]].size, n2 = grid[axes[2]].size;
       for (std::int64_t i = 0; i < n0; ++i)
         for (std::int64_t j = 0; j < n1; ++j)
           for (std::int64_t k = 0; k < n2; ++k)
-            ranks.push_back(
-                side_.ranks[static_cast<std::size_t>(grids_.rank(grid, i, j, k, stage, axes))]);
+            ranks.push_back(side_.ranks[static_cast<std::size_t>(
+                MegatronGrids::rank(grid, {i, j, k}, stage, axes))]);
       return mesh_lines({{names[0], n0}, {names[1], n1}, {names[2], n2}}, ranks);
     };
     dense_ = mesh(grids_.dense, {"dp", "cp", "tp"}, {Dp, Cp, Tp});
@@ -173,23 +117,62 @@ class Writer {
         vocabulary("output_layer.weight", weight);
   }
 
-  void put(std::string_view name, const Weight& weight, std::string_view placements,
-           const std::vector<std::string>& blocks = {}) {
-    side_.lines.buffer(prefix_ + std::string(name), dense_,
-                       blocks.empty() ? std::vector{weight.name} : blocks, weight, placements);
+  // `elements` are those of a rank.
+  void put(const std::string& name, const Weight& weight, std::string_view placements,
+           std::int64_t elements, const std::vector<std::string>& blocks = {}) {
+    const std::vector<std::string> of = blocks.empty() ? std::vector{weight.name} : blocks;
+    if (!has_optimizer_) return side_.lines.buffer(prefix_ + name, dense_, of, weight, placements);
+    if (weight.role == Role::RouterBias) return;  // no parameter
+    side_.lines.named(prefix_ + name, dense_, of, {}, placements);
+    const bool is_shared = model_.is_tied && stages_.stages > 1 &&
+                           (weight.role == Role::Embedding || weight.role == Role::Head);
+    parameters_.push_back({{prefix_ + name, elements, is_shared}, order_of(name), false});
   }
-  void whole(std::string_view name, const Weight& weight) { put(name, weight, ""); }
-  void column(std::string_view name, const Weight& weight) {
+  static std::int64_t elements_of(const Weight& weight) { return element_count(weight.shape); }
+  void whole(const std::string& name, const Weight& weight) {
+    put(name, weight, "", elements_of(weight));
+  }
+  void column(const std::string& name, const Weight& weight) {
     require_divides(side_, "tp", tp(), weight.shape[0], "rows of " + weight.name);
-    put(name, weight, "RRS(0)");
+    put(name, weight, "RRS(0)", elements_of(weight) / tp());
   }
-  void row(std::string_view name, const Weight& weight) {
+  void row(const std::string& name, const Weight& weight) {
     const int last = weight.shape.size() - 1;
     require_divides(side_, "tp", tp(), weight.shape[last], "columns of " + weight.name);
-    put(name, weight, fmt::format("RRS({})", last));
+    put(name, weight, fmt::format("RRS({})", last), elements_of(weight) / tp());
   }
-  void vocabulary(std::string_view name, const Weight& weight) {
-    put(name, weight, "RRS(0)", {fmt::format("{} pad{}", weight.name, vocabulary_multiple_)});
+  void vocabulary(const std::string& name, const Weight& weight) {
+    const std::int64_t rows =
+        (weight.shape[0] + vocabulary_multiple_ - 1) / vocabulary_multiple_ * vocabulary_multiple_;
+    put(name, weight, "RRS(0)", rows / tp() * weight.shape[1],
+        {fmt::format("{} pad{}", weight.name, vocabulary_multiple_)});
+  }
+
+  // In the order of registration: the embedding, the layers, the final norm, the head.
+  std::pair<std::int64_t, int> order_of(std::string_view name) const {
+    constexpr std::string_view kLayers = "decoder.layers.";
+    constexpr std::int64_t kLast = std::int64_t{1} << 32;
+    if (name.starts_with("embedding.")) return {-1, 0};
+    if (!name.starts_with(kLayers))
+      return {name.starts_with("output_layer") ? kLast + 1 : kLast, 0};
+    name.remove_prefix(kLayers.size());
+    return {std::stoll(std::string(name)), registered_at(name.substr(name.find('.') + 1))};
+  }
+
+  // Experts have buffers of their own, shared by the ranks that have the same ones.
+  void write_buckets() {
+    std::stable_sort(parameters_.begin(), parameters_.end(),
+                     [](const Registered& a, const Registered& b) { return a.order < b.order; });
+    FlatBuckets dense, experts;
+    for (Registered& each : parameters_)
+      (each.is_expert ? experts : dense).add(std::move(each.parameter));
+    parameters_.clear();
+    const std::string_view dtype =
+        model_.embedding.weights.front().dtype == DType::F32 ? "" : "f32";
+    dense.write(prefix_ + "optimizer.bucket", {"dp", "cp"}, data_ranks(), most_in_bucket_, dtype,
+                side_.lines);
+    experts.write(prefix_ + "optimizer.expert_bucket", {"edp"}, grids_.expert[Dp].size,
+                  most_in_bucket_, dtype, side_.lines);
   }
 
   void write_layer(const WeightGroup& layer, const std::string& to) {
@@ -232,6 +215,7 @@ class Writer {
       require_divides(side_, "tp", tp(), q->shape[0] + k->shape[0] + v->shape[0],
                       "rows of linear_qkv");
       put(own + (bias ? "linear_qkv.bias" : "linear_qkv.weight"), *q, "RRS(0)",
+          (elements_of(*q) + elements_of(*k) + elements_of(*v)) / tp(),
           {fmt::format("{}:{} {}:1 {}:1 x{}", q->name, model_.heads / model_.kv_heads, k->name,
                        v->name, model_.head_dim)});
     }
@@ -273,7 +257,7 @@ class Writer {
       if (first == nullptr || second == nullptr) continue;
       require_divides(side_, "tp", tp(), first->shape[0], "rows of " + first->name);
       put(to + (bias ? "linear_fc1.bias" : "linear_fc1.weight"), *first, "RRS(0)",
-          {first->name, second->name});
+          (elements_of(*first) + elements_of(*second)) / tp(), {first->name, second->name});
     }
     if (const Weight* down = layer.find(role(2))) row(to + "linear_fc2.weight", *down);
     if (const Weight* bias = layer.find(role(2), true)) whole(to + "linear_fc2.bias", *bias);
@@ -309,7 +293,20 @@ class Writer {
     } else {
       extras.each = "local";
     }
-    side_.lines.buffer(buffer, expert_, blocks, weight, placements, extras);
+    if (!has_optimizer_)
+      return side_.lines.buffer(buffer, expert_, blocks, weight, placements, extras);
+    side_.lines.named(buffer, expert_, blocks, extras, placements);
+    const std::int64_t etp = placements.ends_with('R') ? 1 : grids_.expert[Tp].size,
+                       local = is_grouped_ ? 1 : model_.experts / grids_.expert[Ep].size,
+                       all = elements_of(weight) / grids_.expert[Ep].size / etp *
+                             static_cast<std::int64_t>(blocks.size());
+    for (std::int64_t i = 0; i < local; ++i) {
+      std::string own = buffer;
+      if (!is_grouped_) own.replace(own.find("{}"), 2, std::to_string(i));
+      parameters_.push_back({{own, all / local, false},
+                             order_of(std::string_view(own).substr(prefix_.size())),
+                             true});
+    }
   }
 
   // What a file of names added.
@@ -320,21 +317,27 @@ class Writer {
     if (weight.role == Role::Row) row(name, weight);
   }
 
+  struct Registered {
+    FlatBuckets::Parameter parameter;
+    std::pair<std::int64_t, int> order;
+    bool is_expert;
+  };
+
   const Side& side_;
   const Model& model_;
-  Grids grids_;
+  MegatronGrids grids_;
   MegatronStages stages_;
   std::string layout_, prefix_;
-  bool has_te_ = true, is_grouped_ = false;
-  std::int64_t vocabulary_multiple_ = 128;
+  bool has_te_ = true, is_grouped_ = false, has_optimizer_ = false;
+  std::int64_t vocabulary_multiple_ = 128, most_in_bucket_ = 0;
+  std::vector<Registered> parameters_;  // of the chunk
   MeshLines dense_, expert_;
 };
 
 }  // namespace
 
 std::int64_t megatron_ranks(const Model& model, Parallelism& options) {
-  Grids grids = grids_of(model, options);
-  return grids.dense[Tp].size * grids.dense[Cp].size * grids.dense[Dp].size * grids.dense[Pp].size;
+  return megatron_grids(model, options).ranks();
 }
 
 void write_megatron(const Side& side) { Writer(side).write(); }

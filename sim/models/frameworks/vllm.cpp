@@ -40,6 +40,8 @@ void write_vllm(const Side& side) {
   const bool in_turn = options.choice("experts", {"linear", "round-robin"}) == "round-robin";
   if (has_ep && side.model.experts == 0) options.fail("ep", "a model with experts");
   if (in_turn && !has_ep) options.fail("experts", "ep next to it");
+  if (in_turn && side.model.expert_groups < 2)
+    options.fail("experts", "linear for a model whose n_group is not above 1, as vLLM has it then");
   Serving serving{.attention_tp = sizes.tp,
                   .dense_tp = sizes.tp,
                   .ep = has_ep ? n : 1,

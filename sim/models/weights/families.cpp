@@ -131,6 +131,7 @@ class Weights {
     model_.heads = config_.size("num_attention_heads");
     model_.is_tied = config_.flag("tie_word_embeddings", family_.is_tied);
     if (family_.experts != Experts::None) model_.experts = config_.size(family_.expert_count);
+    model_.expert_groups = config_.size("n_group", 0);
     model_.has_paired_gate = family_.name == "gpt_oss";
     model_.has_fused_files = family_.name == "phi3";
     if (family_.is_mla) {

@@ -81,6 +81,7 @@ struct Model {
   std::string file;                                                   // that it was read from
   std::int64_t heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;  // 0: MLA has its own
   std::int64_t experts = 0;
+  std::int64_t expert_groups = 0;  // of which a token's experts are chosen (n_group); 0: none
   std::int64_t more_layers = 0;  // after the last one, for multi-token prediction; not among these
   bool is_tied = false;          // the head is the embedding
   bool has_paired_gate = false;  // gate and up rows alternate at Hugging Face (gpt_oss)

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/errors.h"
+#include "sim/check/check_file.h"
 #include "sim/job/job_file.h"
 #include "sim/models/transfer.h"
 #include "sim/models/weights/model_source.h"
@@ -52,6 +53,8 @@ TEST_CASE("What a framework does not do is refused by the word") {
   CHECK(refusal("llama3-70b", "megatron tp=2 tp=3") ==
         "--from: expected 'tp' once, found it twice");
   CHECK(refusal("llama3-70b", "nemo tp=2").starts_with("--from: expected a framework (megatron, "));
+  CHECK(refusal("llama3-70b", "megatron tp=2 ep=2") ==
+        "--from: ep: expected a model with experts, found '2'");
   CHECK(refusal("llama3-70b", "whole", "vllm ep") ==
         "--to: ep: expected a model with experts, found no value");
   CHECK(refusal("llama3-70b", "whole", "sglang tp=8 dp=3") ==
@@ -63,6 +66,9 @@ TEST_CASE("What a framework does not do is refused by the word") {
   CHECK(refusal("qwen3-235b", "whole", "vllm tp=8 ep redundant=3") ==
         "--to: redundant: expected a number of slots that 8 ranks share evenly with 128 experts, "
         "found '3'");
+  CHECK(refusal("kimi-k2", "whole", "vllm tp=8 ep experts=round-robin") ==
+        "--to: experts: expected linear for a model whose n_group is not above 1, as vLLM has it "
+        "then, found 'round-robin'");
   CHECK(refusal("qwen3-235b", "whole", "sglang tp=12 ep=12").find("divides the experts") !=
         std::string::npos);
   CHECK(refusal("llama3-70b", "whole", "vllm pp=81") ==
@@ -89,6 +95,38 @@ TEST_CASE("Layers that stages do not share evenly have a note") {
   CHECK(text.notes[1].starts_with("--from: last=5 is assumed, as 8 stages do not share 61 layers"));
   CHECK(text.from == "megatron pp=8 on ranks 0-7");
   CHECK(text.to == "whole on rank 8");
+}
+
+TEST_CASE("Buckets of the distributed optimizer have parameters in reverse, shared evenly") {
+  TransferText text =
+      text_of("llama3-70b", "megatron tp=2 dp=2 optimizer bucket-size=1100000000", "whole");
+  std::istringstream in(text.lines);
+  LineReader reader(in, "l");
+  ModelLayouts layouts = read_sides(reader, "l");
+  // The head, padded to a multiple of 128 x 2 rows and cut by tp, then the final norm, and layer 79
+  // from its last parameter on; each of the two ranks has half.
+  const StoredBuffer& first =
+      layouts.source->buffers()[*layouts.source->find(Rank{1}, "optimizer.bucket0")];
+  CHECK(first.dtype == DType::F32);
+  CHECK(first.converts);
+  CHECK((*layouts.tensors)[first.parts[0].tensor].name == "lm_head.weight");
+  CHECK(first.parts[0].box.lo[0] == 64'128);
+  CHECK(first.parts[0].offset == 0);
+  const std::int64_t head = 64'128 * 8192, down = 8192 * 14'336, up = 28'672 * 8192;
+  const std::int64_t qkv = 10'240 / 2 * 8192, out = 8192 * 4096;
+  // Parameters are added until there are 1.1 x 10^9 elements.
+  std::int64_t elements = head + 8192;
+  for (int layer = 0; elements < 1'100'000'000; ++layer)
+    for (std::int64_t more : {down, up, std::int64_t{8192}, qkv, std::int64_t{8192}, out})
+      if (elements < 1'100'000'000) elements += more;
+  CHECK(element_count(first.shape) == (elements + 255) / 256 * 256 / 2);
+  // All of a tp rank's share is once on the two ranks.
+  std::int64_t all = 0;
+  for (const StoredBuffer& buffer : layouts.source->buffers())
+    if (to_int(buffer.rank) % 2 == 0)
+      for (const StoredPart& part : buffer.parts) all += element_count(part.box.extents());
+  const std::int64_t norms = 161 * 8192;
+  CHECK(all == 2 * head + 80 * (down + up + qkv + out) + norms);
 }
 
 TEST_CASE("What-ifs change one word each") {

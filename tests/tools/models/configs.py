@@ -77,7 +77,7 @@ class ConfiguredJob(Job):
             family = "glm4_moe" if of.experts else "qwen3" if of.qk_norm else "llama"
             out.update(model_type=family, use_qk_norm=of.qk_norm)
         if of.mla or of.experts:
-            out.update(n_routed_experts=of.experts or 4,
+            out.update(n_routed_experts=of.experts or 4, n_group=2,
                        moe_intermediate_size=of.expert_ffn if of.experts else 1,
                        first_k_dense_replace=of.dense_layers if of.experts else of.layers,
                        n_shared_experts=of.shared // of.expert_ffn if of.experts else 0)

@@ -52,7 +52,8 @@ std::string framework_help() {
   return out;
 }
 
-constexpr const char* kLayoutName = "the layout";
+// Messages about the layouts name the line that --emit layout prints.
+constexpr const char* kLayoutName = "--emit layout";
 
 sim::Subject subject_in(const std::string& lines) {
   std::istringstream in(lines);

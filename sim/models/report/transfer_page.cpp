@@ -68,6 +68,7 @@ std::string transfer_page(const TransferReport& report, Study& study) {
                    {"from", report.text.from},
                    {"to", report.text.to}};
   for (const std::string& note : report.text.notes) opening.facts.push_back({"note", note});
+  if (report.local) opening.facts.push_back({"in memory", local_text(*report.local)});
   opening.panels = [&](Page& page) {
     add_kinds(page, report);
     add_stages(page, report);

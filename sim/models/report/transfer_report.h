@@ -54,6 +54,8 @@ struct TransferReport {
 TransferReport report_of_transfer(TransferText text, RunReport run, std::span<const TensorUse> uses,
                                   const Plan& plan, const Topology& topology);
 
+// "pack 2 GiB in 1.3 ms, install 4 GiB in 2.6 ms: at most, ..".
+std::string local_text(const LocalWork& local);
 std::string transfer_table(const TransferReport& report, bool verbose, std::size_t width);
 std::string transfer_json(const TransferReport& report);  // "reshard.model/1"
 std::string transfer_page(const TransferReport& report, Study& study);

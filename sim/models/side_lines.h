@@ -45,8 +45,8 @@ class SideLines {
   // A buffer that no rank has, for flat_of, whole on every rank of the mesh unless cut.
   void named(std::string_view name, const MeshLines& mesh, const std::vector<std::string>& blocks,
              const BufferExtras& extras, std::string_view placements = {});
-  // Named buffers flattened, and shared evenly by the ranks along the axes, which convert to or from
-  // `dtype` unless it is empty.
+  // Named buffers flattened, and shared evenly by the ranks along the axes, which convert to or
+  // from `dtype` unless it is empty.
   void flat_of(std::string_view name, const std::vector<std::string>& buffers,
                const std::vector<std::string>& axes, std::int64_t align, std::int64_t pad,
                std::string_view dtype = {});

@@ -27,28 +27,6 @@ std::string short_name(std::string_view name) {
   return std::string(name);
 }
 
-// "mlp.experts.gate_proj" of "layers.*.mlp.experts.gate_proj.weight".
-std::string short_name(std::string_view name) {
-  constexpr std::string_view kLayers = "layers.*.", kWeight = ".weight";
-  if (name.starts_with(kLayers)) name.remove_prefix(kLayers.size());
-  if (name.ends_with(kWeight)) name.remove_suffix(kWeight.size());
-  return std::string(name);
-}
-
-void add_local(const TransferReport& report, Facts& facts) {
-  if (!report.local) return;
-  const LocalWork& local = *report.local;
-  auto text = [&](std::string_view what, std::int64_t bytes) {
-    return fmt::format("{} {} in {}", what, bytes_text(bytes), duration_text(local.time_ps(bytes)));
-  };
-  std::string all = text("pack", local.pack_bytes);
-  if (local.convert_bytes > 0) all += ", " + text("convert", local.convert_bytes);
-  all += ", " + text("install", local.install_bytes);
-  facts.add("in memory", fmt::format("{}: at most, on the fullest rank, at the {} of its memory, "
-                                     "each byte read and written",
-                                     all, rate_text(local.rate_bytes_per_s)));
-}
-
 std::string head_text(const TransferReport& report, std::size_t width) {
   const RunReport& run = report.run;
   Facts facts;

@@ -8,6 +8,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/limits.h"
+#include "core/base/units.h"
 #include "core/layout/mesh.h"
 #include "sim/models/frameworks/framework.h"
 #include "sim/models/weights/config.h"
@@ -22,8 +23,8 @@ std::vector<Rank> ranks_of(const SideSpec& spec, std::string_view field, std::in
     out = parse_ranks(spec.ranks, field);
     if (std::ssize(out) == needed) return out;
     if (!spec.ranks_may_change || out.empty())
-      throw InputError(fmt::format("{}: expected {} ranks for {}, found {}", field, needed,
-                                   quoted(spec.parallelism), out.size()));
+      throw InputError(fmt::format("{}: expected {} for {}, found {}", field,
+                                   counted(needed, "rank"), quoted(spec.parallelism), out.size()));
     first_rank = to_int(out.front());
     out.clear();
   }

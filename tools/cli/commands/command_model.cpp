@@ -181,9 +181,12 @@ std::optional<sim::TransferText> text_of_files(const ModelOptions& options) {
   if (is_m2n) {
     if (options.m2n_model.empty() || options.m2n_system.empty())
       throw InputError("--m2n-model, --m2n-system: required together");
-    return sim::foreign_text(
+    sim::TransferText out = sim::foreign_text(
         sim::read_m2n(options.m2n_model, options.m2n_system),
         fmt::format("{} by the rules of M2N's benchmark", shown_path(options.m2n_model)));
+    out.from = fmt::format("the trainers of {}", shown_path(options.m2n_system));
+    out.to = fmt::format("the generators of {}", shown_path(options.m2n_system));
+    return out;
   }
   if (options.from_placement.empty() || options.to_placement.empty())
     throw InputError("--from-placement, --to-placement: required together");

@@ -22,8 +22,11 @@ Move MoveList::operator[](std::size_t i) const {
 
 void MoveList::push_back(const Move& move) {
   buffers_.push_back({move.source, move.destination});
-  for (int d = 0; d < dims_; ++d)
-    coordinates_.push_back({move.source_lo[d], move.destination_lo[d], move.extents[d]});
+  const std::size_t used = coordinates_.size();
+  coordinates_.resize(used + to_index(dims_));
+  Coordinates* at = coordinates_.data() + used;
+  for (int d = 0; d < dims_; ++d, ++at)
+    *at = {move.source_lo[d], move.destination_lo[d], move.extents[d]};
 }
 
 void MoveList::reserve(std::size_t moves) {

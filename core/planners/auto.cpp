@@ -62,6 +62,7 @@ class Candidates {
     PlanFindings found;
     own.found = &found;
     own.p2p = p2p_;
+    own.p2p_ps = p2p_ps_;
     try {
       Plan plan = make(own);
       finish(plan, input, found);
@@ -86,12 +87,14 @@ class Candidates {
     }
   }
   void leave_out(std::string what) { left_out_.push_back(std::move(what)); }
+  void set_p2p_time(std::int64_t time_ps) { p2p_ps_ = time_ps; }
 
  private:
   std::vector<ConsideredPlan> made_;
   std::vector<Refusal> refusals_;
   std::vector<std::string> left_out_;
   const Plan* p2p_ = nullptr;
+  std::optional<std::int64_t> p2p_ps_;
 };
 
 // ---- jobs of many tensors: in addition to the planners' plans of all of them, plans that treat
@@ -124,6 +127,7 @@ std::vector<Plan> own_plans(const Demand& demand, const PlannerInput& input) {
   for (const TensorKind& kind : demand.kinds()) {
     PlannerInput own = input;
     own.p2p = nullptr;
+    own.p2p_ps.reset();
     own.found = nullptr;
     own.explanation = nullptr;
     own.memory = {};  // the whole is fitted
@@ -170,6 +174,7 @@ void add_mixed(Candidates& out, const Demand& demand, const PlannerInput& input,
     out.add(name, input, [&](const PlannerInput& own) {
       PlannerInput plain = own;
       plain.p2p = nullptr;
+      plain.p2p_ps.reset();
       plain.found = nullptr;
       plain.explanation = nullptr;
       plain.memory = {};
@@ -191,34 +196,6 @@ void add_own(Candidates& out, const Demand& demand, const PlannerInput& input) {
   add_mixed(out, demand, input, plans);
 }
 
-Candidates candidates_of(const Demand& demand, const PlannerInput& input) {
-  Candidates out(2 * planners().size() + 1);
-  std::string why = is_job(demand) ? too_large(demand) : std::string();
-  for (const PlannerRow& row : planners()) {
-    if (row.weighs_others) continue;
-    if (row.each_tensor && !why.empty())
-      out.leave_out(fmt::format("{} left out: {}", row.name, why));
-    else
-      out.add(std::string(row.name), input, [&](const PlannerInput& own) {
-        Plan plan = made_by(row, demand, own);
-        if (input.on_candidate) input.on_candidate(row.name, plan, own.explanation);
-        return plan;
-      });
-  }
-  if (is_job(demand) && why.empty()) try {
-      add_own(out, demand, input);
-    } catch (const InputError&) {
-      // Some tensor has no plan of its own.
-    }
-  if (out.made().empty()) {
-    std::vector<std::string> reasons = out.left_out();
-    for (const Refusal& refusal : out.refusals()) reasons.push_back(refusal.why);
-    throw InputError(fmt::format("expected a planner that supports the request, found none: {}",
-                                 fmt::join(reasons, "; ")));
-  }
-  return out;
-}
-
 // A plan that is slower than the best so far need not be timed to its end, unless its time is to be
 // explained.
 void find_out(ConsideredPlan& own, std::span<ConsideredPlan* const> before,
@@ -234,6 +211,47 @@ void find_out(ConsideredPlan& own, std::span<ConsideredPlan* const> before,
   if (own.found.timing) return;
   if (own.fits(input.memory))
     own.found.timing = input.plan_time(own.plan, *input.topology, limit_ps);
+}
+
+// Times p2p's plan, which was added last, for planners that need not make a slower one. If all plans
+// are to be seen, or time is not all that counts, they make theirs.
+void time_p2p(Candidates& candidates, const PlannerInput& input) {
+  const bool all_count = input.explanation != nullptr || input.on_candidate || input.first_use_ps ||
+                         input.memory.any();
+  if (all_count || candidates.made().empty()) return;
+  ConsideredPlan& last = candidates.made().back();
+  if (last.planner != "p2p" || last.like != nullptr) return;
+  find_out(last, {}, input);
+  candidates.set_p2p_time(last.found.timing->time_ps);
+}
+
+Candidates candidates_of(const Demand& demand, const PlannerInput& input) {
+  Candidates out(2 * planners().size() + 1);
+  std::string why = is_job(demand) ? too_large(demand) : std::string();
+  for (const PlannerRow& row : planners()) {
+    if (row.weighs_others) continue;
+    if (row.each_tensor && !why.empty())
+      out.leave_out(fmt::format("{} left out: {}", row.name, why));
+    else
+      out.add(std::string(row.name), input, [&](const PlannerInput& own) {
+        Plan plan = made_by(row, demand, own);
+        if (input.on_candidate) input.on_candidate(row.name, plan, own.explanation);
+        return plan;
+      });
+    if (row.name == "p2p") time_p2p(out, input);
+  }
+  if (is_job(demand) && why.empty()) try {
+      add_own(out, demand, input);
+    } catch (const InputError&) {
+      // Some tensor has no plan of its own.
+    }
+  if (out.made().empty()) {
+    std::vector<std::string> reasons = out.left_out();
+    for (const Refusal& refusal : out.refusals()) reasons.push_back(refusal.why);
+    throw InputError(fmt::format("expected a planner that supports the request, found none: {}",
+                                 fmt::join(reasons, "; ")));
+  }
+  return out;
 }
 
 // A plan that several planners make is counted and timed once. p2p's comes first: it is often the

@@ -23,6 +23,7 @@ Plan plan_each(const Demand& demand, const PlannerInput& input, std::string_view
   for (const TensorKind& kind : demand.kinds()) {
     PlannerInput own = input;
     own.p2p = nullptr;
+    own.p2p_ps.reset();
     own.found = nullptr;
     own.explanation = input.explanation != nullptr ? &reasons[plans.size()] : nullptr;
     plans.push_back(make(kind.request(), own));

@@ -10,7 +10,7 @@
 // depths if the pipeline is still slow. For small messages more packings are tried, among them that
 // of fewest latencies. If every step costs a launch, all depths are tried in few steps, and also
 // p2p's plan. The fastest plan is taken. For a large job, and each stage of it, few plans are made
-// or only one.
+// or only one; none if p2p's plan is faster than the busiest link of the trees.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -87,6 +87,7 @@ class PackedPlanner {
     hops_ = hops_of(usual);
     std::int32_t count = chunks_for(usual);
     is_only_plan_ = is_large();
+    if (is_only_plan_ && loses_to_p2p(usual)) return direct();
     offer(usual, count);
     if (!best_->fits || best_->cut) try_more_until_it_fits(usual);
     if (is_only_plan_ && best_->fits) return taken();
@@ -208,7 +209,7 @@ class PackedPlanner {
       own.fits = fits(*own.needs, input_.memory);
     }
     if (input_.steps_in_turn) assign_streams(own.plan);
-    if (own.fits && input_.plan_time && !is_only_plan_)
+    if (own.fits && input_.plan_time && !is_only_plan_ && !own.timing)
       own.timing = input_.plan_time(own.plan, *input_.topology,
                                     best_ && best_->fits ? best_->timing->time_ps : kNoTimeLimit);
     if (best_ && !better(own, *best_)) return false;
@@ -258,7 +259,32 @@ class PackedPlanner {
     try_direct();
   }
 
+  // Whether p2p's plan takes less time than the trees' busiest resource is busy. That is counted in
+  // whole bytes of every granule; a thousandth covers the rounding, unless the granules are tiny.
+  bool loses_to_p2p(const Packing& packing) const {
+    if (!input_.p2p_ps || input_.p2p == nullptr) return false;
+    Int128 granules = 0, slowest = 0;
+    for (std::int32_t count : packing.granules) granules += count;
+    for (const RankRoutes::ResourceClass& resources : routes_.classes())
+      slowest =
+          slowest == 0 ? resources.bytes_per_s : std::min(slowest, Int128{resources.bytes_per_s});
+    const Int128 margin_ps = packing.time_ps / 1000;
+    return granules * symmetry_.size() * kPsPerSecond < margin_ps * slowest &&
+           packing.time_ps - margin_ps > *input_.p2p_ps;
+  }
+
+  Plan direct() const {
+    Plan plan = *input_.p2p;
+    plan.planner = "packed";
+    return plan;
+  }
+
   void try_direct() {
+    if (input_.p2p_ps && input_.p2p != nullptr) {
+      if (*input_.p2p_ps < best_->timing->time_ps)
+        offer({direct(), {}, {}, PlanTiming(*input_.p2p_ps), true, kDirect, 0, 0, -1});
+      return;
+    }
     Explanation explanation;
     PlannerInput own = input_;
     own.explanation = input_.explanation != nullptr ? &explanation : nullptr;

@@ -82,7 +82,9 @@ struct PlannerInput {
   std::int64_t jobs = 1;               // that are planned for one, this included: its stages
   // What the first use of a plan takes in addition to its time; empty: nothing is counted.
   std::function<std::int64_t(const Plan&)> first_use_ps = {};
-  const Plan* p2p = nullptr;           // p2p's plan, if it is already made
+  const Plan* p2p = nullptr;  // p2p's plan, if it is already made
+  // How long that takes, if only a faster plan is of use.
+  std::optional<std::int64_t> p2p_ps = {};
   Explanation* explanation = nullptr;  // optional
   // If set, a planner that weighs others passes their plans of the demand, and the reasons for them
   // if it explains.

@@ -80,10 +80,20 @@ SymbolicMemory::SymbolicMemory(const Plan& plan, Order order)
   load_sources();
 }
 
+// Tensors of equal requests share what their sources have.
 void SymbolicMemory::load_sources() {
+  std::map<Digest, TensorId> known;
   for (std::size_t t = 0; t < plan_.tensors.size(); ++t) {
     TensorId tensor{static_cast<std::int32_t>(t)};
     const Request& request = plan_.request(tensor);
+    TensorId like = known.try_emplace(request.fingerprint(), tensor).first->second;
+    if (like != tensor && plan_.request(like).source() == request.source()) {
+      for (Rank rank : request.source().mesh().ranks()) {
+        Slot slot = plan_.slot_of(rank);
+        contents(source_of(tensor), slot) = contents(source_of(like), slot);
+      }
+      continue;
+    }
     std::map<std::int64_t, FoldId> fold_of;
     for (std::int32_t position = 0; position < request.source().mesh().size(); ++position) {
       Slot slot = plan_.slot_of(request.source().mesh().rank_at(position));

@@ -10,21 +10,10 @@
 #include "core/base/errors.h"
 #include "core/stored/each_index.h"
 #include "core/stored/generators.h"
+#include "core/stored/stretches.h"
 
 namespace reshard {
 namespace {
-
-// Rows of a block that are consecutive in a tensor; rows without a tensor are left out.
-struct Segment {
-  std::int64_t at;  // in the block
-  ModelTensorId tensor;
-  std::int64_t lo, rows;  // of the tensor
-};
-
-struct Rows {
-  std::int64_t count = 0;
-  std::vector<Segment> segments;  // ascending
-};
 
 // Beyond, the segments of one block would take gigabytes.
 constexpr std::int64_t kMostSegments = std::int64_t{1} << 24;
@@ -87,8 +76,8 @@ class Fusing {
     return length;
   }
 
-  Rows rows_of(const FusedBlock& block) const {
-    Rows out;
+  BlockRows rows_of(const FusedBlock& block) const {
+    BlockRows out;
     auto put = [&](ModelTensorId id, std::int64_t lo, std::int64_t rows) {
       if (out.segments.size() >= to_index(kMostSegments) || rows > kMaxBytes - out.count)
         throw InputError("expected fewer rows and sections, found more than 2^24 of sections");
@@ -296,7 +285,7 @@ class Fusing {
   }
 
   void add_entry(std::int32_t position, const std::vector<BlockShare>& shares, const Shape& shape,
-                 std::int64_t offset, StoredBuffer& out) const {
+                 std::int64_t offset, StoredBuffer& out) {
     const DimVector strides = in_memory(shape).first;
     std::int64_t begin = 0;
     for (const BlockShare& share : shares) {
@@ -304,14 +293,13 @@ class Fusing {
       const std::size_t first = out.parts.size();
       layouts_[share.block].for_each_part(position, [&](const Box& box, DimVector local) {
         local[buffer_.dim] += begin;
-        if (!maps_rows())
-          return add_parts(rows_[share.block], box, local, strides, last, out.parts);
+        if (!maps_rows()) return add_parts(share.block, box, local, strides, last, out.parts);
         Box run_box = box;
         const int dim = buffer_.indices->dim;
         for (const IndexRun& run : share.runs) {
           run_box.lo[dim] = run.lo;
           run_box.hi[dim] = run.hi;
-          add_parts(rows_[share.block], run_box, local, strides, last, out.parts);
+          add_parts(share.block, run_box, local, strides, last, out.parts);
           local[dim] += run.hi - run.lo;
         }
       });
@@ -336,24 +324,22 @@ class Fusing {
   }
 
   // A box of the block, as parts of its tensors. Single rows at equal distances are one part.
-  void add_parts(const Rows& rows, const Box& box, const DimVector& local, const DimVector& strides,
-                 std::map<ModelTensorId, std::size_t>& last, std::vector<StoredPart>& out) const {
+  void add_parts(std::size_t block, const Box& box, const DimVector& local,
+                 const DimVector& strides, std::map<ModelTensorId, std::size_t>& last,
+                 std::vector<StoredPart>& out) {
     const int dim = buffer_.dim;
-    auto segment =
-        std::upper_bound(rows.segments.begin(), rows.segments.end(), box.lo[dim],
-                         [](std::int64_t at, const Segment& of) { return at < of.at + of.rows; });
-    for (; segment != rows.segments.end() && segment->at < box.hi[dim]; ++segment) {
-      std::int64_t lo = std::max(segment->at, box.lo[dim]),
-                   hi = std::min(segment->at + segment->rows, box.hi[dim]);
-      StoredPart part{segment->tensor, box, 0, strides};
-      part.box.lo[dim] = segment->lo + lo - segment->at;
-      part.box.hi[dim] = part.box.lo[dim] + hi - lo;
-      for (int d = 0; d < box.dims(); ++d) part.offset += strides[d] * local[d];
-      part.offset += strides[dim] * (lo - box.lo[dim]);
-      if (tensor(part.tensor).shape.size() == 0) {
-        out.push_back({part.tensor, Box{}, part.offset, {}});
+    std::int64_t offset = 0;
+    for (int d = 0; d < box.dims(); ++d) offset += strides[d] * local[d];
+    for (const RowStretch& rows :
+         stretches_.of(block, rows_[block], box.lo[dim], box.hi[dim], strides[dim])) {
+      if (tensor(rows.tensor).shape.size() == 0) {
+        out.push_back({rows.tensor, Box{}, offset + rows.offset, {}});
         continue;
       }
+      StoredPart part{rows.tensor, box, offset + rows.offset, strides};
+      part.box.lo[dim] = rows.lo;
+      part.box.hi[dim] = rows.hi;
+      part.strides[dim] = rows.stride;
       auto [at, is_new] = last.try_emplace(part.tensor, out.size());
       if (!is_new && joins(out[at->second], part)) continue;
       at->second = out.size();
@@ -363,24 +349,24 @@ class Fusing {
 
   bool joins(StoredPart& before, const StoredPart& part) const {
     const int dim = buffer_.dim;
-    Box next = before.box;
-    next.lo[dim] = before.box.hi[dim];
-    next.hi[dim] = part.box.hi[dim];
-    const std::int64_t rows = before.box.extent(dim), distance = part.offset - before.offset;
-    if (part.box != next || distance <= 0 || distance % rows != 0) return false;
-    const std::int64_t stride = distance / rows;
-    bool fits = (rows == 1 || stride == before.strides[dim]) &&
-                (part.box.extent(dim) == 1 || stride == part.strides[dim]);
-    if (!fits) return false;
-    before.strides[dim] = stride;
-    before.box.hi[dim] = next.hi[dim];
+    auto rows_of = [dim](const StoredPart& of) {
+      return RowStretch{of.tensor, of.box.lo[dim], of.box.hi[dim], of.offset, of.strides[dim]};
+    };
+    Box beside = part.box;
+    beside.lo[dim] = before.box.lo[dim];
+    beside.hi[dim] = before.box.hi[dim];
+    RowStretch rows = rows_of(before);
+    if (beside != before.box || !join(rows, rows_of(part))) return false;
+    before.strides[dim] = rows.stride;
+    before.box.hi[dim] = rows.hi;
     return true;
   }
 
   Stored& to_;
   const FusedBuffer& buffer_;
-  std::vector<Rows> rows_;       // by block
+  std::vector<BlockRows> rows_;  // by block
   std::vector<Layout> layouts_;  // of the fused rows
+  RowStretches stretches_;
   // If all ranks are padded alike, the most of one: along the dim, or of shares of a stack.
   std::int64_t most_ = 0;
   std::size_t most_shares_ = 0;

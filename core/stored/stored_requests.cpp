@@ -2,6 +2,8 @@
 #include "core/stored/stored_requests.h"
 
 #include <algorithm>
+#include <compare>
+#include <map>
 #include <memory>
 #include <utility>
 
@@ -82,54 +84,73 @@ Boxes boxes_of(const Stored& side, std::span<const Stored::PartId> parts) {
   return out;
 }
 
-// The layouts of a tensor on one side: on the source one, on the destination one more wherever a
-// rank has elements again.
-class SideOfTensor {
- public:
-  SideOfTensor(const Stored& side, const MeshRef& mesh, ModelTensorId tensor)
-      : side_(side), mesh_(mesh), tensor_(tensor), shape_(shape_of(side.tensors()[tensor])) {}
+// What every rank of a side has of a tensor, in the order of its parts. Tensors that lie alike, as
+// those of most layers do, have equal ones.
+struct RankBoxes {
+  Shape shape;
+  DType dtype;
+  std::vector<std::size_t> ends;  // by position: where those of the rank end
+  Boxes boxes;
 
-  Layout source() const {
-    std::vector<Boxes> by_position;
-    for (std::int32_t position = 0; position < mesh_->size(); ++position) {
-      Boxes boxes = boxes_of(side_, parts(position));
-      by_position.push_back(overlap(boxes) ? without_repeats(boxes) : std::move(boxes));
-    }
-    return layout(by_position);
+  Boxes at(std::size_t position) const {
+    auto begin = boxes.begin();
+    return {begin + static_cast<std::ptrdiff_t>(position == 0 ? 0 : ends[position - 1]),
+            begin + static_cast<std::ptrdiff_t>(ends[position])};
   }
+  friend auto operator<=>(const RankBoxes&, const RankBoxes&) = default;
+};
 
-  // Calls visit(layer, part) for every part; a rank's parts of one layer do not overlap. Returns
-  // the layers.
+// The layouts of the tensors of one side: on the source one each, on the destination one more
+// wherever a rank has elements again. They are made once for tensors that lie alike, which share
+// them.
+class LayoutsOfSide {
+ public:
+  enum class Repeats : std::uint8_t { Dropped, Layered };
+
+  LayoutsOfSide(const Stored& side, MeshRef mesh, Repeats repeats)
+      : side_(side), mesh_(std::move(mesh)), repeats_(repeats) {}
+
+  // By number, equal for tensors that have the same.
+  struct Made {
+    std::vector<Layout> layers;         // a rank's boxes of one layer do not overlap
+    std::vector<std::size_t> layer_of;  // by box, if there are several
+  };
+  std::size_t number_of(ModelTensorId tensor) {
+    auto [known, is_new] = numbers_.try_emplace(boxes_of_ranks(tensor), made_.size());
+    if (is_new)
+      made_.push_back(repeats_ == Repeats::Dropped ? without_repeats(known->first)
+                                                   : layered(known->first));
+    return known->second;
+  }
+  const Made& operator[](std::size_t number) const { return made_[number]; }
+
+  // Calls visit(part) in the order of the boxes.
   template <class Visit>
-  std::vector<Layout> destination(Visit&& visit) const {
-    std::vector<std::vector<Boxes>> layers;  // each by position
-    for (std::int32_t position = 0; position < mesh_->size(); ++position) {
-      std::span<const Stored::PartId> list = parts(position);
-      Boxes boxes = boxes_of(side_, list);
-      bool repeats = overlap(boxes);
-      for (std::size_t i = 0; i < list.size(); ++i) {
-        std::size_t layer = 0;
-        while (repeats && layer < layers.size() &&
-               meets(layers[layer][to_index(position)], boxes[i]))
-          ++layer;
-        if (layer == layers.size()) layers.emplace_back(to_index(mesh_->size()));
-        layers[layer][to_index(position)].push_back(boxes[i]);
-        visit(layer, list[i]);
-      }
-    }
-    std::vector<Layout> out;
-    for (std::vector<Boxes>& layer : layers) out.push_back(layout(layer));
-    return out;
+  void for_each_part(ModelTensorId tensor, Visit&& visit) const {
+    for (std::int32_t position = 0; position < mesh_->size(); ++position)
+      for (Stored::PartId id : side_.parts_of(mesh_->rank_at(position), tensor)) visit(id);
   }
 
  private:
-  std::span<const Stored::PartId> parts(std::int32_t position) const {
-    return side_.parts_of(mesh_->rank_at(position), tensor_);
+  RankBoxes boxes_of_ranks(ModelTensorId tensor) const {
+    const ModelTensor& of = side_.tensors()[tensor];
+    RankBoxes out{shape_of(of), of.dtype, {}, {}};
+    out.ends.reserve(to_index(mesh_->size()));
+    for (std::int32_t position = 0; position < mesh_->size(); ++position) {
+      for (Stored::PartId id : side_.parts_of(mesh_->rank_at(position), tensor))
+        out.boxes.push_back(box_of_part(side_[id]));
+      out.ends.push_back(out.boxes.size());
+    }
+    return out;
   }
 
-  static bool meets(const Boxes& boxes, const Box& box) {
-    return std::any_of(boxes.begin(), boxes.end(),
-                       [&](const Box& other) { return !intersect(other, box).empty(); });
+  Made without_repeats(const RankBoxes& of) const {
+    std::vector<Boxes> by_position;
+    for (std::size_t position = 0; position < of.ends.size(); ++position) {
+      Boxes boxes = of.at(position);
+      by_position.push_back(overlap(boxes) ? without_repeats(boxes) : std::move(boxes));
+    }
+    return {{layout(of, by_position)}, {}};
   }
 
   static Boxes without_repeats(const Boxes& boxes) {
@@ -142,7 +163,31 @@ class SideOfTensor {
     return out;
   }
 
-  Layout layout(std::vector<Boxes>& by_position) const {
+  Made layered(const RankBoxes& of) const {
+    std::vector<std::vector<Boxes>> layers;  // each by position
+    Made out;
+    for (std::size_t position = 0; position < of.ends.size(); ++position) {
+      const Boxes boxes = of.at(position);
+      const bool repeats = overlap(boxes);
+      for (const Box& box : boxes) {
+        std::size_t layer = 0;
+        while (repeats && layer < layers.size() && meets(layers[layer][position], box)) ++layer;
+        if (layer == layers.size()) layers.emplace_back(of.ends.size());
+        layers[layer][position].push_back(box);
+        out.layer_of.push_back(layer);
+      }
+    }
+    for (std::vector<Boxes>& layer : layers) out.layers.push_back(layout(of, layer));
+    if (layers.size() == 1) out.layer_of = {};
+    return out;
+  }
+
+  static bool meets(const Boxes& boxes, const Box& box) {
+    return std::any_of(boxes.begin(), boxes.end(),
+                       [&](const Box& other) { return !intersect(other, box).empty(); });
+  }
+
+  Layout layout(const RankBoxes& of, std::vector<Boxes>& by_position) const {
     std::vector<std::vector<Part>> lists;
     std::vector<std::int32_t> list_of;
     for (Boxes& boxes : by_position) {
@@ -150,14 +195,15 @@ class SideOfTensor {
       list_of.push_back(static_cast<std::int32_t>(lists.size()));
       lists.push_back(stacked(boxes));
     }
-    return Layout(shape_, side_.tensors()[tensor_].dtype, mesh_,
-                  ExplicitBoxes(shape_, *mesh_, std::move(lists), list_of));
+    return Layout(of.shape, of.dtype, mesh_,
+                  ExplicitBoxes(of.shape, *mesh_, std::move(lists), list_of));
   }
 
   const Stored& side_;
-  const MeshRef& mesh_;
-  ModelTensorId tensor_;
-  Shape shape_;
+  MeshRef mesh_;
+  Repeats repeats_;
+  std::map<RankBoxes, std::size_t> numbers_;
+  std::vector<Made> made_;
 };
 
 // Which part of which buffer has what of a shard.
@@ -207,24 +253,34 @@ MeshRef mesh_of(const Stored& side, std::string_view name) {
 
 StoredRequests::StoredRequests(const Stored& source, const Stored& destination)
     : source_(source), destination_(destination) {
-  MeshRef from = mesh_of(source, "from"), to = mesh_of(destination, "to");
+  using Repeats = LayoutsOfSide::Repeats;
+  LayoutsOfSide from(source, mesh_of(source, "from"), Repeats::Dropped),
+      to(destination, mesh_of(destination, "to"), Repeats::Layered);
   for (const StoredBuffer& buffer : destination.buffers())
     request_of_.emplace_back(buffer.parts.size());
+  // Where the requests of the first tensor with these layouts begin.
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> known;
   const ModelTensors& tensors = source.tensors();
   for (std::size_t t = 0; t < tensors.size(); ++t) {
     auto id = id_of<ModelTensorId>(t);
     const ModelTensor& tensor = tensors[id];
     if (tensor.same_as != id || element_count(tensor.shape) == 0) continue;
-    std::size_t first = requests_.size();
-    std::vector<Layout> layers =
-        SideOfTensor(destination, to, id).destination([&](std::size_t layer, Stored::PartId part) {
-          request_of_[part.buffer][to_index(part.part)] = id_of<TensorId>(first + layer);
-        });
-    if (layers.empty()) continue;
-    Layout held = SideOfTensor(source, from, id).source();
+    const std::size_t first = requests_.size(), needed = to.number_of(id);
+    const LayoutsOfSide::Made& wanted = to[needed];
+    if (wanted.layers.empty()) continue;
+    std::size_t box = 0;
+    to.for_each_part(id, [&](Stored::PartId part) {
+      std::size_t layer = wanted.layer_of.empty() ? 0 : wanted.layer_of[box++];
+      request_of_[part.buffer][to_index(part.part)] = id_of<TensorId>(first + layer);
+    });
+    const std::size_t held = from.number_of(id);
+    auto [like, is_new] = known.try_emplace({held, needed}, first);
     try {
-      for (Layout& layer : layers) {
-        requests_.emplace_back(held, std::move(layer), tensor.name);
+      for (std::size_t layer = 0; layer < wanted.layers.size(); ++layer) {
+        if (is_new)
+          requests_.emplace_back(from[held].layers.front(), wanted.layers[layer], tensor.name);
+        else
+          requests_.push_back(requests_[like->second + layer].named(tensor.name));
         tensor_of_.push_back(id);
       }
     } catch (const InputError& error) {

@@ -117,6 +117,7 @@ void FairShare::join(std::int32_t flow, std::int32_t group, std::int64_t now_ps)
   Group& to = members_[group];
   seats_[flow] = static_cast<std::int32_t>(to.flows.size());
   to.flows.push_back(flow);
+  ++grouped_;
   for_each_hop(flow, [&](ResourceId hop) {
     if (hop != to.limit) to.others.push_back(hop);
   });
@@ -134,6 +135,7 @@ void FairShare::leave(std::int32_t flow, std::int64_t now_ps) {
     std::copy_n(from.others.data() + from.others.size() - width, width,
                 from.others.data() + seat * width);
     from.flows.pop_back();
+    --grouped_;
     from.others.resize(from.others.size() - width);
   }
   if (groups_.group_of(flow) == FlowGroups::kAlone)
@@ -238,6 +240,7 @@ void FairShare::enter_group(std::int32_t group) {
   const std::int64_t rate = groups_.group_rate(group);
   const Group& members = members_[group];
   open_[group + kStates] = epoch_;
+  freed_ += std::ssize(members.flows);
   for (std::size_t i = members.flows.size(); i > 0; --i) take_back(members.limit, rate);
   for (ResourceId hop : members.others) take_back(hop, rate);
 }
@@ -312,25 +315,33 @@ bool FairShare::enter_crossing_groups() {
 
 // Extends the part by what is connected to it through flows that are rated again, and collects the
 // capacity that the other flows leave in it. Groups lead to the resources that they cross, and
-// these to their own groups. Other groups that cross the part are found from the smaller side: for
-// a large part by checking all remaining groups, for a small one by checking the flows of its
-// resources.
+// these to their own groups. Other groups that cross the part are found from the smaller side: by
+// checking the flows of its resources, or, if these are many, all remaining groups, hop by hop.
 void FairShare::collect(std::int64_t now_ps) {
+  constexpr std::int64_t kHopsPerFlow = 2;  // that are checked in the same time
   free_[nowhere_] = kNowhere;
+  freed_ = 0;
+  std::int64_t flows = 0;  // of the resources of the part from `looked` on
   for (std::size_t entered = 0, looked = 0;;) {
     for (; entered < part_.size(); ++entered) {
       const Resource& resource = resources_[part_[entered]];
+      flows += std::ssize(resource.flows);
       if (resource.group >= 0 && may_enter(resource.group)) enter_group(resource.group);
       if (resource.new_epoch == epoch_) enter_new(part_[entered], now_ps);
       if (resource.alone > 0 && (resource.open_epoch == epoch_ || resource.alone_cap == kNoCap))
         enter_alone(part_[entered], now_ps);
     }
-    if (8 * part_.size() >= to_index(groups_.groups_in_use())) {
+    if (looked == part_.size()) return;
+    const auto hops = static_cast<std::int64_t>(stride_);
+    if (kHopsPerFlow * flows > (grouped_ - freed_) * hops) {
+      looked = part_.size();
+      flows = 0;
       if (!enter_crossing_groups()) return;
       continue;
     }
-    if (looked == part_.size()) return;
-    for (std::int32_t flow : resources_[part_[looked++]].flows)
+    const Resource& resource = resources_[part_[looked++]];
+    flows -= std::ssize(resource.flows);
+    for (std::int32_t flow : resource.flows)
       if (std::int32_t group = groups_.group_of(flow); group >= 0 && may_enter(group))
         enter_group(group);
   }

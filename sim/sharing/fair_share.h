@@ -219,8 +219,9 @@ class FairShare {
   std::vector<ResourceId> touched_;
   std::int64_t keep_below_ = kNoCap;
   std::int32_t epoch_ = 0;
-  Changes* changes_ = nullptr;  // of the current solution; null if not asked for
-  std::int64_t capped_ = 0;     // flows that a cap can bind
+  Changes* changes_ = nullptr;            // of the current solution; null if not asked for
+  std::int64_t capped_ = 0;               // flows that a cap can bind
+  std::int64_t grouped_ = 0, freed_ = 0;  // flows of groups; of those, free in this part
   // The most flows that ever crossed one resource, and the largest share that fits 64 bits when
   // multiplied by that number.
   std::int32_t most_flows_ = 1;

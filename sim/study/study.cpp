@@ -22,7 +22,7 @@ namespace {
 
 // On more ranks the timelines of rejected candidates would take more memory than the plans; the
 // winner is then simulated again if its timeline is needed.
-constexpr std::size_t kMaxRanksRecorded = 1024;
+constexpr std::size_t kMaxRanksRecorded = 4096;
 
 std::shared_ptr<const Carriage> links_alone(std::shared_ptr<const Topology> topology) {
   return std::make_shared<const Carriage>(std::move(topology),

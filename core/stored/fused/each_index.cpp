@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/stored/each_index.h"
+#include "core/stored/fused/each_index.h"
 
 #include <string>
 #include <utility>

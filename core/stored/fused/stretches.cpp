@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/stored/stretches.h"
+#include "core/stored/fused/stretches.h"
 
 #include <algorithm>
 

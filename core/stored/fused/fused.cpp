@@ -8,9 +8,9 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
-#include "core/stored/each_index.h"
+#include "core/stored/fused/each_index.h"
+#include "core/stored/fused/stretches.h"
 #include "core/stored/generators.h"
-#include "core/stored/stretches.h"
 
 namespace reshard {
 namespace {

@@ -213,8 +213,8 @@ void find_out(ConsideredPlan& own, std::span<ConsideredPlan* const> before,
     own.found.timing = input.plan_time(own.plan, *input.topology, limit_ps);
 }
 
-// Times p2p's plan, which was added last, for planners that need not make a slower one. If all plans
-// are to be seen, or time is not all that counts, they make theirs.
+// Times p2p's plan, which was added last, for planners that need not make a slower one. If all
+// plans are to be seen, or time is not all that counts, they make theirs.
 void time_p2p(Candidates& candidates, const PlannerInput& input) {
   const bool all_count = input.explanation != nullptr || input.on_candidate || input.first_use_ps ||
                          input.memory.any();

@@ -288,6 +288,32 @@ TEST_CASE("a memory limit asks for more chunks, and is an error where none fits"
                   InputError);
 }
 
+TEST_CASE("no plan of a large job is made whose busiest link takes longer than p2p's plan") {
+  Topology topology = sim::find_topology("dgx-h100:37");
+  Request request = parse_request({.mesh = "2",
+                                   .ranks = "0-1",
+                                   .to_mesh = "290",
+                                   .to_ranks = "2-291",
+                                   .shape = "65536,65536",
+                                   .dtype = "bf16",
+                                   .from = "S(0)",
+                                   .to = "R"});
+  PlannerInput input;
+  input.topology = &topology;
+  Plan direct = plan_p2p(request, input), own = plan_packed(request, input);
+  input.p2p = &direct;
+  CHECK(own.steps != direct.steps);
+  const std::int64_t bound_ps =
+      bound_of(std::span(&request, 1), topology, Switches::Forward).time_ps();
+  // Faster than the trees by more than rounding; not so; and not known.
+  input.p2p_ps = bound_ps / 2;
+  CHECK(plan_packed(request, input).steps == direct.steps);
+  input.p2p_ps = 2 * bound_ps;
+  CHECK(plan_packed(request, input).steps == own.steps);
+  input.p2p_ps.reset();
+  CHECK(plan_packed(request, input).steps == own.steps);
+}
+
 TEST_CASE("aims that lead to the same trees cost no plan") {
   Topology topology = sim::find_topology("dgx-h100:2");
   for (const Request& request :

@@ -139,6 +139,28 @@ TEST_CASE("What the source lacks is refused by the tensor's name") {
   CHECK_THROWS_WITH(StoredRequests(source, destination), Contains("tensor 'b': "));
 }
 
+TEST_CASE("Tensors that lie alike share their layouts") {
+  ModelTensors tensors;
+  ModelTensorId a = add(tensors, "a", {4, 2}), b = add(tensors, "b", {4, 2}),
+                wide = add(tensors, "wide", {4, 3});
+  Stored source(tensors), destination(tensors);
+  for (ModelTensorId id : {a, b, wide}) {
+    hold_whole(source, 0, id);
+    hold_whole(destination, 1, id);
+  }
+  hold_whole(source, 2, wide);
+  StoredRequests stored(source, destination);
+  auto boxes = [&](std::size_t i) {
+    const Request& request = stored.requests()[i];
+    return std::pair(request.source().explicit_boxes(), request.destination().explicit_boxes());
+  };
+  REQUIRE(stored.requests().size() == 3);
+  CHECK(boxes(0) == boxes(1));
+  CHECK((boxes(0).first != boxes(2).first && boxes(0).second != boxes(2).second));
+  CHECK(stored.requests()[1].name() == "b");
+  CHECK(stored.tensor_of(TensorId{1}) == b);
+}
+
 TEST_CASE("A scalar is moved as a tensor of one element") {
   ModelTensors tensors;
   ModelTensorId scale = add(tensors, "scale", {});

@@ -22,15 +22,19 @@ std::vector<int> refuse_empty(std::vector<int> counts, int layers) {
   return counts;
 }
 
-// Layers of the stages for one chunk each.
+// Layers of the stages, with the embedding and the loss where they are counted.
 std::vector<int> counts_of(const MegatronStages& options, int layers) {
   const int n = options.stages, ends = (options.first > 0) + (options.last > 0);
   const bool counted = options.counts_embedding || options.counts_loss;
   if (counted && ends > 0)
     throw InputError(
         "first, last: expected neither where the embedding or the loss is counted as a layer");
-  if (n == 1 && ends == 2)
-    throw InputError("first, last: expected at most one of them where pp is 1");
+  // Of a single stage, the last number counts.
+  if (n == 1 && ends == 2) {
+    if (options.last == layers) return {layers};
+    throw InputError(
+        fmt::format("last: expected all {} layers where pp is 1, found {}", layers, options.last));
+  }
   const int all = layers + options.counts_embedding + options.counts_loss,
             rest = all - options.first - options.last, middle = n - ends;
   if (rest < 0 || (middle == 0 ? rest != 0 : rest % middle != 0))
@@ -42,8 +46,6 @@ std::vector<int> counts_of(const MegatronStages& options, int layers) {
   if (options.first > 0) out.push_back(options.first);
   for (int i = 0; i < middle; ++i) out.push_back(rest / middle);
   if (options.last > 0) out.push_back(options.last);
-  out.front() -= options.counts_embedding;
-  out.back() -= options.counts_loss;
   return out;
 }
 
@@ -111,11 +113,11 @@ StageSplit by_layout(const MegatronStages& options, int layers) {
     }
     out[i % out.size()].push_back(std::move(chunk));
   }
-  if (next != layers || embeddings != 1 || heads != 1 || !out.front().front().has_embedding ||
-      !out.back().back().has_head)
-    throw InputError(fmt::format(
-        "layout: expected E in the first chunk, {} t and L in the last, found {} E, {} t and {} L",
-        layers, embeddings, next, heads));
+  if (next != layers || embeddings != 1 || heads != 1 || !chunks.front().starts_with('E') ||
+      !chunks.back().ends_with('L'))
+    throw InputError(
+        fmt::format("layout: expected E first, {} t and L last, found {} E, {} t and {} L in {}",
+                    layers, embeddings, next, heads, quoted(options.layout)));
   return out;
 }
 
@@ -139,20 +141,28 @@ StageSplit megatron_stages(const MegatronStages& options, int layers) {
       throw InputError("layout: expected no first, last, embedding-in-split or loss-in-split");
     return by_layout(options, layers);
   }
+  if (options.chunks > 1 && options.stages == 1)
+    throw InputError(fmt::format("vpp: expected 1 where pp is 1, found {}", options.chunks));
   std::vector<int> counts = counts_of(options, layers);
   for (int count : counts)
-    if (count < 0 || count % options.chunks != 0 || (count == 0 && options.chunks > 1))
+    if (count % options.chunks != 0)
       throw InputError(
-          fmt::format("vpp: expected a number that divides the {} layers of a stage, "
-                      "found {}",
+          fmt::format("vpp: expected a number that divides the {} layers of a stage, found {}",
                       count, options.chunks));
-  // All stages' chunks 0 come first, then all chunks 1.
+  // All stages' chunks 0 come first, then all chunks 1. What is counted as a layer is one layer
+  // less in the first chunk of all, or in the last.
   StageSplit out(counts.size());
   int next = 0;
   for (int c = 0; c < options.chunks; ++c)
     for (std::size_t stage = 0; stage < counts.size(); ++stage) {
+      const bool is_first = c == 0 && stage == 0,
+                 is_last = c + 1 == options.chunks && stage + 1 == counts.size();
+      int count = counts[stage] / options.chunks - (is_first && options.counts_embedding) -
+                  (is_last && options.counts_loss);
+      if (count < 0)
+        throw InputError("pp: expected a layer for the embedding and the loss each, found none");
       StageChunk chunk;
-      for (int i = 0; i < counts[stage] / options.chunks; ++i) chunk.layers.push_back(next++);
+      for (; count > 0; --count) chunk.layers.push_back(next++);
       out[stage].push_back(std::move(chunk));
     }
   out.front().front().has_embedding = out.back().back().has_head = true;

@@ -106,9 +106,12 @@ std::int64_t LocalWork::time_ps(std::int64_t bytes) const {
 
 TransferReport report_of_transfer(TransferText text, RunReport run, std::span<const TensorUse> uses,
                                   const Plan& plan, const Topology& topology) {
-  TransferReport out{std::move(text), std::move(run), {}, {}, {}};
+  TransferReport out{std::move(text), std::move(run), {}, {}};
   if (out.run.job) {
     out.kinds = by_name(out.run.job->facts.kinds);
+    for (const GroupFacts& kind : out.run.job->facts.kinds)
+      out.relayed_bytes +=
+          std::max<std::int64_t>(0, kind.use.received_bytes - kind.least_received_bytes);
     out.stages = by_stage(out.run, uses);
   }
   out.local = local_work(out.run, plan, topology);

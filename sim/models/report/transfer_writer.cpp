@@ -43,6 +43,9 @@ std::string head_text(const TransferReport& report, std::size_t width) {
   facts.add("planner", run.planner == run.planner_asked
                            ? run.planner
                            : fmt::format("{}, which chose {}", run.planner_asked, run.planner));
+  if (report.relayed_bytes > 0)
+    facts.add("relayed",
+              fmt::format("{}, which ranks receive for others", bytes_text(report.relayed_bytes)));
   if (report.local) facts.add("in memory", local_text(*report.local));
   return facts.text(width);
 }
@@ -151,6 +154,7 @@ std::string transfer_json(const TransferReport& report) {
               {"from", report.text.from},
               {"to", report.text.to},
               {"notes", report.text.notes},
+              {"bytes_relayed", report.relayed_bytes},
               {"kinds", list_json(report.kinds, group_json)}};
   out["stages"] = list_json(report.stages, [](const TransferGroup& stage) {
     Json row = group_json(stage);

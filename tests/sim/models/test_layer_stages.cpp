@@ -67,9 +67,10 @@ TEST_CASE("stages: Megatron's layout strings") {
   CHECK(text(megatron_stages({.stages = 2, .layout = "Et*3|(tt|)*2,mL"}, 7)) == "E0-2+5-6 3-4+L");
   CHECK_THROWS_WITH(megatron_stages({.stages = 2, .layout = "Et|t|L"}, 2),
                     "layout: expected a multiple of 2 chunks (pp), found 3");
-  CHECK_THROWS_WITH(
-      megatron_stages({.stages = 2, .layout = "Et|tL"}, 3),
-      "layout: expected E in the first chunk, 3 t and L in the last, found 1 E, 2 t and 1 L");
+  CHECK_THROWS_WITH(megatron_stages({.stages = 2, .layout = "Et|tL"}, 3),
+                    "layout: expected E first, 3 t and L last, found 1 E, 2 t and 1 L in 'Et|tL'");
+  CHECK_THROWS_WITH(megatron_stages({.stages = 2, .layout = "tE|tL"}, 2),
+                    "layout: expected E first, 2 t and L last, found 1 E, 2 t and 1 L in 'tE|tL'");
   CHECK_THROWS_WITH(megatron_stages({.stages = 2, .layout = "Ex|L"}, 1),
                     "layout: expected E, t, m, L, '|' or '(', found 'x|L'");
 }

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "sim/check/layout_line.h"
 #include "sim/report/json.h"
@@ -156,12 +157,16 @@ std::vector<WhereQuery> parse_place(std::string_view text, const Stored& source,
                                     const Stored& destination, std::optional<Rank> rank,
                                     std::string_view field) {
   auto [name, index] = split_index(text, source.tensors());
-  if (!tensor_named(name, source.tensors()) && !expert_named(name, source.tensors()))
+  if (!tensor_named(name, source.tensors()) && !expert_named(name, source.tensors())) {
     for (const Stored* side : {&destination, &source})
       if (const StoredBuffer* buffer = buffer_named(name, *side, rank)) {
         Box box = index.empty() ? box_of(buffer->shape) : parse_box(index, buffer->shape, field);
         return parts_in(*buffer, box, field);
       }
+    throw InputError(fmt::format("{}: expected a tensor, or a buffer{}, found {}", field,
+                                 rank ? fmt::format(" of rank {}", to_int(*rank)) : "",
+                                 reshard::quoted(name, 200)));
+  }
   WhereQuery out = parse_where(text, source.tensors(), field);
   out.rank = rank;
   return {out};

@@ -26,7 +26,6 @@ MeshLines mesh_lines(const std::vector<MeshAxis>& axes, const std::vector<Rank>&
   for (const MeshAxis& axis : axes)
     out.mesh += fmt::format("{}{}={}", out.mesh.empty() ? "" : ",", axis.name, axis.size);
   out.ranks = ranks_text(ranks);
-  out.size = std::ssize(ranks);
   return out;
 }
 
@@ -41,7 +40,6 @@ void SideLines::line(std::string_view side, std::string_view name, const MeshLin
   if (!placements.empty()) out += fmt::format(R"(, "placements": "{}")", placements);
   if (!extras.map.empty()) out += fmt::format(R"(, "map": {})", extras.map);
   if (!extras.order.empty()) out += fmt::format(R"(, "order": {})", extras.order);
-  if (!extras.pad.empty()) out += fmt::format(R"(, "pad": {})", extras.pad);
   if (!extras.each.empty()) out += fmt::format(R"(, "each": "{}")", extras.each);
   lines_ += out + "}\n";
 }

@@ -15,7 +15,6 @@ namespace reshard::sim {
 // A mesh of ranks: "dp=2,tp=4" and, row-major, which ranks.
 struct MeshLines {
   std::string mesh = {}, ranks = {};
-  std::int64_t size = 0;
 };
 struct MeshAxis {
   std::string_view name;
@@ -29,7 +28,6 @@ struct BufferExtras {
   std::string map = {};    // JSON: which indices the ranks have
   std::string order = {};  // JSON: the dims in memory order
   std::string each = {};   // "local", "global": a buffer for each index of the first dim
-  std::string pad = {};    // JSON
 };
 
 class SideLines {

@@ -12,6 +12,7 @@
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/limits.h"
+#include "sim/models/layer_stages.h"
 
 namespace reshard::sim {
 namespace {
@@ -132,13 +133,17 @@ std::vector<std::int64_t> stage_starts(const KvParallel& parallel, std::int64_t 
   if (more != 0 && rule.empty())
     throw InputError(fmt::format("{}: pp: expected a divisor of the {} layers, or {}, found {}",
                                  field, layers, kRules, stages));
+  const int all = static_cast<int>(layers), n = static_cast<int>(stages);
   std::vector<std::int64_t> counts(static_cast<std::size_t>(stages), layers / stages);
-  if (rule == "vllm") {  // the stages before the last, from the back
-    for (std::int64_t i = 0; i < more; ++i) ++counts[static_cast<std::size_t>(stages - 2 - i)];
+  auto take = [&](const std::vector<int>& by_rule) {
+    counts.assign(by_rule.begin(), by_rule.end());
+  };
+  if (rule == "vllm") {
+    take(vllm_stages(all, n));
   } else if (rule == "sglang") {
-    for (std::int64_t i = 0; i < more; ++i) ++counts[static_cast<std::size_t>(stages - 1 - i)];
+    take(sglang_stages(all, n));
   } else if (rule == "trtllm") {
-    for (std::int64_t i = 0; i < more; ++i) ++counts[static_cast<std::size_t>(i)];
+    take(tensorrt_llm_stages(all, n));
   } else if (!rule.empty()) {
     if (rule.front() < '0' || rule.front() > '9')
       throw InputError(

@@ -28,7 +28,7 @@ constexpr ExportRow kRows[] = {
     {"descriptors", "byte ranges of buffers from rank to rank, as reshard check reads them",
      export_descriptors},
     {"mooncake", "a transfer plan of Mooncake with its placements", export_mooncake},
-    {"trace", "the requests as one line of a trace, without the steps", export_trace},
+    {"trace", "the requests as a trace, without the steps", export_trace},
 };
 
 }  // namespace

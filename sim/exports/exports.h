@@ -15,6 +15,7 @@ struct ExportInput {
   // Where shards lie, if the plan's requests are those of layouts; else null, and every rank has
   // each tensor's shard as a row-major buffer of the tensor's name.
   const StoredRequests* stored = nullptr;
+  std::string topology = {};  // as --topology takes it; empty: the default
 };
 
 struct Exported {

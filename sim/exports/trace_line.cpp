@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The requests of a plan as a trace of one line (traces/README.md), for whoever replays them among
+// The requests of a plan as lines of a trace (traces/README.md), for whoever replays them among
 // other things. The plan's steps are not part of it.
 #include <map>
 
@@ -11,40 +11,90 @@
 namespace reshard::sim {
 namespace {
 
-class Meshes {
+// Values that a header names, so that each is written once.
+class Named {
  public:
-  std::string name_of(const Mesh& mesh) {
-    auto [at, is_new] = names_.try_emplace({shape_text(mesh), ranks_text(mesh.ranks())}, "");
+  explicit Named(std::string_view prefix) : prefix_(prefix) {}
+
+  std::string name_of(const std::string& key, const Json& value) {
+    auto [at, is_new] = names_.try_emplace(key, "");
     if (is_new) {
-      at->second = fmt::format("m{}", names_.size() - 1);
-      json_[at->second] = {{"mesh", at->first.first}, {"ranks", at->first.second}};
+      at->second = fmt::format("{}{}", prefix_, names_.size() - 1);
+      json_[at->second] = value;
     }
     return at->second;
   }
   const Json& json() const { return json_; }
 
  private:
-  std::map<std::pair<std::string, std::string>, std::string> names_;
+  std::string_view prefix_;
+  std::map<std::string, std::string> names_;
   Json json_ = Json::object();
+};
+
+class TraceLines {
+ public:
+  explicit TraceLines(const ExportInput& input) : input_(input) {}
+
+  std::string text() {
+    std::string operations = lines();
+    Json header = {{"reshard_trace", 1}};
+    if (!input_.topology.empty()) header["topology"] = input_.topology;
+    header["meshes"] = meshes_.json();
+    if (!layouts_.json().empty()) header["layouts"] = layouts_.json();
+    return line(header) + operations;
+  }
+
+ private:
+  static std::string line(const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
+  std::string lines() {
+    const Plan& plan = input_.plan;
+    if (plan.stages.empty())
+      return line({{"op", "redistribute"},
+                   {"requests", list_json(plan.tensors, [&](auto& of) { return json(of); })}});
+    std::string out;
+    for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+      const Stage& stage = plan.stages[i];
+      Json operation = {{"op", "redistribute"}, {"id", stage_name(i)}};
+      for (std::int32_t before : stage.after)
+        operation["after"].push_back(stage_name(static_cast<std::size_t>(before)));
+      operation["requests"] =
+          list_json(stage.tensors, [&](TensorId id) { return json(plan.tensors[id]); });
+      out += line(operation);
+    }
+    return out;
+  }
+
+  static std::string stage_name(std::size_t stage) { return fmt::format("stage {}", stage); }
+
+  Json json(const Request& request) {
+    Json out = {{"shape", values_json(request.shape())}, {"dtype", reshard::text(request.dtype())},
+                {"from", layout(request.source())},      {"to", layout(request.destination())},
+                {"mesh", mesh(request.source())},        {"to_mesh", mesh(request.destination())}};
+    if (!request.name().empty()) out["name"] = request.name();
+    return out;
+  }
+
+  std::string mesh(const Layout& of) {
+    std::string shape = shape_text(of.mesh()), ranks = ranks_text(of.mesh().ranks());
+    return meshes_.name_of(shape + " on " + ranks, {{"mesh", shape}, {"ranks", ranks}});
+  }
+
+  // The boxes of many ranks are long, and those of many tensors are equal.
+  std::string layout(const Layout& of) {
+    std::string placements = of.placements_text();
+    return of.is_product() ? placements : layouts_.name_of(placements, placements);
+  }
+
+  const ExportInput& input_;
+  Named meshes_{"m"}, layouts_{"l"};
 };
 
 }  // namespace
 
-Exported export_trace(const ExportInput& input) {
-  Meshes meshes;
-  Json requests = list_json(input.plan.tensors, [&](const Request& request) -> Json {
-    const Layout &from = request.source(), &to = request.destination();
-    Json out = {{"shape", values_json(request.shape())}, {"dtype", text(request.dtype())},
-                {"from", from.placements_text()},        {"to", to.placements_text()},
-                {"mesh", meshes.name_of(from.mesh())},   {"to_mesh", meshes.name_of(to.mesh())}};
-    if (!request.name().empty()) out["name"] = request.name();
-    return out;
-  });
-  auto line = [](const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  };
-  return {line({{"reshard_trace", 1}, {"meshes", meshes.json()}}) +
-          line({{"op", "redistribute"}, {"requests", std::move(requests)}})};
-}
+Exported export_trace(const ExportInput& input) { return {TraceLines(input).text()}; }
 
 }  // namespace reshard::sim

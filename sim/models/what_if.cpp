@@ -14,9 +14,10 @@ namespace {
 
 constexpr std::size_t kMostVariants = 64;
 
-WhatIf variant_of(std::string_view key, std::string_view value, const ModelTransfer& base,
+WhatIf variant_of(std::string_view key, std::string_view value, const WhatIf& base,
                   std::string_view field) {
-  WhatIf out{fmt::format("{}={}", key, value), base};
+  WhatIf out = base;
+  out.name = fmt::format("{}={}", key, value);
   const std::string place = fmt::format("{}: {}", field, key);
   if (key == "stages") {
     if (value != "in-turn" && value != "at-once")
@@ -24,6 +25,7 @@ WhatIf variant_of(std::string_view key, std::string_view value, const ModelTrans
           fmt::format("{}: expected in-turn or at-once, found {}", place, quoted(value)));
     out.is_in_turn = value == "in-turn";
   } else if (key == "buckets") {
+    out.is_in_turn = false;
     out.bucket_bytes = parse_bytes(value, place);
     if (out.bucket_bytes < 1) throw InputError(fmt::format("{}: expected at least 1 byte", place));
   } else if (key == "memory") {
@@ -52,7 +54,7 @@ Int128 bytes_of(const Request& request) {
 
 }  // namespace
 
-std::vector<WhatIf> parse_what_ifs(std::string_view text, const ModelTransfer& base,
+std::vector<WhatIf> parse_what_ifs(std::string_view text, const WhatIf& base,
                                    std::string_view field) {
   std::vector<WhatIf> out;
   for (std::size_t at = text.find_first_not_of(' '); at != std::string_view::npos;

@@ -75,11 +75,12 @@ std::string emit_help() {
   return out;
 }
 
-void print_export(const sim::Job& job, const std::string& name, Progress& progress) {
+void print_export(const sim::Job& job, const std::string& name, const std::string& topology,
+                  Progress& progress) {
   for (const sim::ExportRow& row : sim::exports()) {
     if (name != row.name) continue;
     progress.stage("writing");
-    sim::Exported exported = row.write({job.plan(), job.stored()});
+    sim::Exported exported = row.write({job.plan(), job.stored(), topology});
     progress.clear();
     std::fputs(exported.hint.c_str(), stderr);
     print(exported.text);

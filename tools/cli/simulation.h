@@ -38,8 +38,9 @@ void simulate(const SimulationOptions& options, std::vector<NamedFile> inputs,
 std::vector<std::string> emit_names(std::vector<std::string> first);
 // "print plan: ...; csv: ...;"
 std::string emit_help();
-// Prints the job's plan as the export of that name.
-void print_export(const sim::Job& job, const std::string& name, Progress& progress);
+// Prints the job's plan as the export of that name. `topology` is as the user gave it.
+void print_export(const sim::Job& job, const std::string& name, const std::string& topology,
+                  Progress& progress);
 
 void write_run_page(OutputFiles& written, const std::string& file, std::string_view kind,
                     const sim::RunReport& report, sim::Study& study);

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes every shipped trace, or with --check compares what the generators write with the committed
-files (exit code 1 if they differ).
+files (exit code 1 if they differ). Traces of whole models come from `reshard model`, of the build
+that the environment's RESHARD_BUILD names (default build/release).
 
 Usage: python3 tools/traces/generate.py [--check]
 """
 
+import os
 import pathlib
 import subprocess
 import sys
 
 TOOLS = pathlib.Path(__file__).resolve().parent
-TRACES = TOOLS.parent.parent / "traces"
+ROOT = TOOLS.parent.parent
+TRACES = ROOT / "traces"
+RESHARD = pathlib.Path(os.environ.get("RESHARD_BUILD", ROOT / "build/release")) / "reshard"
 
 # Trace: generator and its arguments.
 SHIPPED = {
@@ -32,30 +36,46 @@ SHIPPED = {
     "pipeline-gpipe": ["pipeline.py", "--schedule", "gpipe"],
     "pipeline-interleaved": ["pipeline.py", "--schedule", "interleaved"],
     "weight-sync": ["weight_sync.py"],
-    "llama3-70b-rl-sync": ["rl_sync.py", "llama3-70b"],
-    "qwen3-235b-rl-sync": ["rl_sync.py", "qwen3-235b"],
-    "kimi-k2-rl-sync": ["rl_sync.py", "kimi-k2"],
-    "kimi-k2-rl-sync-stages": ["rl_sync.py", "kimi-k2", "--stages"],
-    "deepseek-v3-rl-sync": ["rl_sync.py", "deepseek-v3"],
     "mlp-tp": ["mlp_tp.py"],
     "mlp-tp-sequence-parallel": ["mlp_tp.py", "sequence-parallel"],
 }
 
+# Trace: config in traces/models, both parallelisms, topology and further options of `reshard model`.
+KIMI_K2 = ["kimi-k2", "megatron tp=8 pp=8 ep=32 dp=4 etp=1", "vllm tp=32 ep replicas=4",
+           "dgx-h100:48"]
+OF_MODELS = {
+    "llama3-70b-rl-sync": ["llama3-70b", "fsdp2 dp=8 tp=8", "vllm tp=8 replicas=2", "dgx-h100:10"],
+    "qwen3-235b-rl-sync": ["qwen3-235b", "megatron tp=4 ep=8 dp=16 etp=1", "vllm tp=8 dp=2 ep",
+                           "dgx-h100:10"],
+    "kimi-k2-rl-sync": KIMI_K2,
+    "kimi-k2-rl-sync-stages": [*KIMI_K2, "--stages", "in-turn"],
+    "deepseek-v3-rl-sync": ["deepseek-v3", "megatron pp=4 ep=16 dp=32 etp=1",
+                            "vllm tp=8 replicas=16", "gb200-nvl72:4"],
+}
+
+
+def commands():
+    for name, (script, *arguments) in SHIPPED.items():
+        # -B: no bytecode next to the sources.
+        yield name, script, [sys.executable, "-B", TOOLS / script, *arguments]
+    for name, (config, source, destination, topology, *others) in OF_MODELS.items():
+        yield name, "reshard model", [
+            RESHARD, "model", TRACES / f"models/{config}.json", "--from", source, "--to",
+            destination, "--topology", topology, "--planner", "p2p", "--emit", "trace", *others]
+
+
 failures = 0
-for name, (script, *arguments) in SHIPPED.items():
-    # -B: no bytecode next to the sources.
-    text = subprocess.run(
-        [sys.executable, "-B", str(TOOLS / script), *arguments], check=True, capture_output=True
-    ).stdout
+for name, generator, command in commands():
+    text = subprocess.run(command, check=True, capture_output=True).stdout
     path = TRACES / f"{name}.jsonl"
     if "--check" not in sys.argv[1:]:
         path.write_bytes(text)
     elif not path.exists() or path.read_bytes() != text:
-        print(f"{path.name} differs from the output of tools/traces/{script}")
+        print(f"{path.name} differs from the output of {generator}")
         failures += 1
     else:
         print(f"{path.name} is as generated")
-unknown = sorted(path.name for path in TRACES.glob("*.jsonl") if path.stem not in SHIPPED)
+unknown = sorted(path.name for path in TRACES.glob("*.jsonl") if path.stem not in SHIPPED | OF_MODELS)
 for name in unknown:
     print(f"{name} has no generator")
 sys.exit(1 if failures or unknown else 0)

@@ -114,6 +114,7 @@ TransferReport report_of_transfer(TransferText text, RunReport run, std::span<co
           std::max<std::int64_t>(0, kind.use.received_bytes - kind.least_received_bytes);
     out.stages = by_stage(out.run, uses);
   }
+  out.in_turn = !plan.stages.empty();
   out.local = local_work(out.run, plan, topology);
   return out;
 }

@@ -46,6 +46,7 @@ struct TransferReport {
   TransferText text;
   RunReport run;
   std::vector<TransferGroup> kinds, stages;
+  bool in_turn = false;                 // one of the source's stages after another
   std::int64_t relayed_bytes = 0;       // received by ranks that do not need them, for others
   std::optional<LocalWork> local = {};  // none if the topology's GPUs are not known
   std::vector<WhatIfRow> what_ifs = {};

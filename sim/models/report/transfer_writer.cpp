@@ -36,7 +36,8 @@ std::string head_text(const TransferReport& report, std::size_t width) {
   for (const std::string& note : report.text.notes) facts.add("note", note);
   std::int64_t bytes = 0;
   for (const TransferGroup& kind : report.kinds) bytes += kind.bytes;
-  facts.add("moves", fmt::format("{} in {} tensors", bytes_text(bytes), run.tensors.size()));
+  facts.add("moves", fmt::format("{} in {} tensors{}", bytes_text(bytes), run.tensors.size(),
+                                 report.in_turn ? ", the source's stages in turn" : ""));
   facts.add("topology", fmt::format("{} ({} of {} devices)", run.topology, run.ranks.size(),
                                     run.topology_devices));
   for (const std::string& assumed : run.assumed) facts.add("assumed", assumed);
@@ -154,6 +155,7 @@ std::string transfer_json(const TransferReport& report) {
               {"from", report.text.from},
               {"to", report.text.to},
               {"notes", report.text.notes},
+              {"in_turn", report.in_turn},
               {"bytes_relayed", report.relayed_bytes},
               {"kinds", list_json(report.kinds, group_json)}};
   out["stages"] = list_json(report.stages, [](const TransferGroup& stage) {

@@ -4,12 +4,15 @@
 
 #include <sstream>
 
+#include <fmt/format.h>
+
 #include "core/base/errors.h"
 #include "core/planners/planner.h"
 #include "sim/check/check_file.h"
 #include "sim/exports/direct_moves.h"
 #include "sim/exports/exports.h"
 #include "sim/exports/sha256.h"
+#include "sim/trace/trace.h"
 #include "tests/support/cases.h"
 #include "tests/support/drawn_models.h"
 #include "tests/support/oracle.h"
@@ -100,6 +103,45 @@ TEST_CASE("Ranges of bytes between drawn models' buffers move every element") {
     INFO("case " << i);
     REQUIRE(found == expected);
   }
+}
+
+TEST_CASE("Traces of drawn jobs have their requests, and their stages in order") {
+  Prng prng(7);
+  int with_stages = 0;
+  for (int i = 0; i < 300 / kOneOf; ++i) {
+    std::vector<Request> requests;
+    for (std::int64_t wanted = prng.between(1, 4); std::ssize(requests) < wanted;)
+      if (std::optional<Request> drawn =
+              prng.one_in(3) ? draw_request(prng) : draw_request_with_boxes(prng))
+        if (drawn->shape().size() > 0)
+          requests.push_back(drawn->named(fmt::format("w{}", requests.size())));
+    Plan plan = plan_by("p2p", {requests.front()});
+    plan.tensors = IndexVector<TensorId, Request>(requests.begin(), requests.end());
+    if (requests.size() > 1 && prng.one_in(2)) {
+      plan.stages = {{{TensorId{0}}, {}}, {{}, {0}}};
+      for (std::size_t t = 1; t < requests.size(); ++t)
+        plan.stages[1].tensors.push_back(id_of<TensorId>(t));
+      ++with_stages;
+    }
+    sim::ExportInput input{plan};
+    input.topology = "dgx-h100:4";
+    std::istringstream in(sim::export_trace(input).text);
+    sim::Trace trace = sim::parse_trace(in, "exported");
+    INFO("case " << i);
+    CHECK(trace.topology == "dgx-h100:4");
+    std::vector<Request> found;
+    for (const sim::TraceOperation& operation : trace.operations)
+      for (const Request& request : *std::get<sim::TraceRedistribute>(operation.body).requests)
+        found.push_back(request);
+    REQUIRE(found.size() == requests.size());
+    for (std::size_t t = 0; t < found.size(); ++t) {
+      CHECK(found[t].fingerprint() == requests[t].fingerprint());
+      CHECK(found[t].name() == requests[t].name());
+    }
+    REQUIRE(trace.operations.size() == std::max<std::size_t>(1, plan.stages.size()));
+    if (!plan.stages.empty()) CHECK(trace.operations[1].after == std::vector{OpId{0}});
+  }
+  CHECK(with_stages > 50 / kOneOf);
 }
 
 TEST_CASE("Neighbouring ranges are merged") {

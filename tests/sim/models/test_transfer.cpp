@@ -130,7 +130,7 @@ TEST_CASE("Buckets of the distributed optimizer have parameters in reverse, shar
 }
 
 TEST_CASE("What-ifs change one word each") {
-  ModelTransfer base{{"megatron tp=2 pp=2"}, {"vllm tp=4"}};
+  WhatIf base{"", {{"megatron tp=2 pp=2"}, {"vllm tp=4"}}};
   std::vector<WhatIf> found = parse_what_ifs(
       "stages=in-turn buckets=1GiB memory=2GiB tp=8,16 from.pp=4", base, "--what-if");
   REQUIRE(found.size() == 6);
@@ -140,6 +140,11 @@ TEST_CASE("What-ifs change one word each") {
   CHECK(found[4].transfer.to.parallelism == "vllm tp=16");
   CHECK(found[5].transfer.from.parallelism == "megatron tp=2 pp=4");
   CHECK(found[5].name == "from.pp=4");
+  base.is_in_turn = true;
+  found = parse_what_ifs("stages=at-once buckets=1GiB tp=8", base, "--what-if");
+  CHECK_FALSE(found[0].is_in_turn);
+  CHECK_FALSE(found[1].is_in_turn);
+  CHECK(found[2].is_in_turn);
   CHECK_THROWS_WITH(parse_what_ifs("stages=soon", base, "--what-if"),
                     "--what-if: stages: expected in-turn or at-once, found 'soon'");
   CHECK_THROWS_WITH(parse_what_ifs("tp", base, "--what-if"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Jobs on other ranks that lie in the same way are planned once; those that only look alike are
 // not. Either way the plan and its time are those that the job has when it is planned by itself.
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -25,6 +26,15 @@ using namespace reshard::sim;
 
 namespace {
 
+// Every second rank's columns, as boxes that name the ranks.
+std::string boxes_on(const std::vector<Rank>& ranks) {
+  std::string out;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    out += fmt::format("{}{}: [:,{}:{}]", out.empty() ? "boxes(" : "; ", to_int(ranks[i]),
+                       i / 2 * 4, i / 2 * 4 + 7);
+  return out + ")";
+}
+
 Request between(const std::vector<Rank>& from, const std::vector<Rank>& to,
                 const std::string& shape = "64,96", const std::string& placed = "S(0)",
                 const std::string& wanted = "S(1)") {
@@ -33,7 +43,7 @@ Request between(const std::vector<Rank>& from, const std::vector<Rank>& to,
                                         ranks);
   };
   return Request(parse_layout(shape, "f32", on(from), placed),
-                 parse_layout(shape, "f32", on(to), wanted));
+                 parse_layout(shape, "f32", on(to), wanted == "boxes" ? boxes_on(to) : wanted));
 }
 
 std::vector<Rank> ranks_from(std::int32_t first, std::int32_t count) {
@@ -51,14 +61,14 @@ StudyOptions options_of(TransportKind transport) {
 
 // A job of tensors that move from one set of ranks to another.
 std::vector<Request> drawn_job(std::uint64_t seed, const std::vector<Rank>& from,
-                               const std::vector<Rank>& to) {
+                               const std::vector<Rank>& to, bool takes_boxes) {
   Prng prng(seed);
   const std::vector<std::string> shapes{"64,96", "1024,33", "7,4096", "2048,2048"},
       placements{"S(0)", "S(1)", "R"};
   std::vector<Request> out;
   for (std::int64_t t = prng.between(1, 4); t > 0; --t)
-    out.push_back(
-        between(from, to, prng.pick(shapes), prng.pick(placements), prng.pick(placements)));
+    out.push_back(between(from, to, prng.pick(shapes), prng.pick(placements),
+                          takes_boxes && prng.one_in(2) ? "boxes" : prng.pick(placements)));
   return out;
 }
 
@@ -117,7 +127,8 @@ TEST_CASE("drawn jobs after others that lie alike, or not: plans and times are t
     };
     bool one_mesh = planner.each_tensor || prng.one_in(4);
     auto job = [&](auto&& rank_of) {
-      return drawn_job(seed, ranks(0, rank_of), ranks(one_mesh ? 0 : size, rank_of));
+      return drawn_job(seed, ranks(0, rank_of), ranks(one_mesh ? 0 : size, rank_of),
+                       !planner.needs_placements);
     };
     auto same = [](std::int32_t device) { return device; };
     auto on_nodes = [&](std::int32_t device) {

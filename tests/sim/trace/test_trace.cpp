@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "core/base/errors.h"
 #include "sim/trace/line_reader.h"
 #include "tests/sim/replay/replay_case.h"
@@ -34,6 +36,26 @@ std::string error_of(const std::string& text) {
 std::string line_error(const std::string& line) { return error_of(kHeader + "\n\n" + line + "\n"); }
 
 }  // namespace
+
+TEST_CASE("Layouts of the header stand for their placements") {
+  const std::string header =
+      R"t({"reshard_trace": 1, "meshes": {"a": "2"}, "layouts": {"rows.1": "S(0)", )t"
+      R"t("l0": "boxes(0: [0:3,:]; 1: [3:4,:])"}})t";
+  const auto line = [](const std::string& from) {
+    return R"t({"op": "redistribute", "shape": [4, 6], "dtype": "f32", "mesh": "a", "from": ")t" +
+           from + R"t(", "to": "rows.1"})t";
+  };
+  Trace trace = trace_of(header, {line("l0")});
+  const Request& request = std::get<TraceRedistribute>(trace.operations[0].body).requests->front();
+  CHECK(request.source().placements_text() == "boxes(0: [0:3,0:6]; 1: [3:4,0:6])");
+  CHECK(request.destination().placements_text() == "S(0)");
+  CHECK_THAT(error_of(header + "\n" + line("l1") + "\n"),
+             Catch::StartsWith("t.jsonl:2: from: expected"));
+  for (const char* bad : {R"t(["S(0)"])t", R"t({"R": "S(0)"})t", R"t({"": "S(0)"})t",
+                          R"t({"0a": "S(0)"})t", R"t({"r(0)": "S(0)"})t", R"t({"rows": 1})t"})
+    CHECK_THAT(error_of(fmt::format("{{\"reshard_trace\": 1, \"layouts\": {}}}", bad)),
+               Catch::StartsWith("t.jsonl:1: layouts: expected an object of placements by name"));
+}
 
 TEST_CASE("A trace says what its lines say") {
   Trace trace = trace_of(

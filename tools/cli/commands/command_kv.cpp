@@ -68,7 +68,8 @@ void run_emit(const KvOptions& options) {
   Progress progress;
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.on_stage = [&](std::string_view stage) { progress.stage(stage); };
-  print_export(job_of(subject_of(transfer), options.machine, wanted), options.emit, progress);
+  print_export(job_of(subject_of(transfer), options.machine, wanted), options.emit,
+               options.machine.topology, progress);
 }
 
 void run_kv(const KvOptions& options) {

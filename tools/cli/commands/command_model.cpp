@@ -35,7 +35,8 @@ namespace {
 
 struct ModelOptions {
   sim::ModelSource source;
-  sim::ModelTransfer transfer;
+  sim::WhatIf as_is;
+  std::string stages = "at-once";
   std::string m2n_model, m2n_system, from_placement, to_placement, from_dcp;
   std::string emit = "report", where, claim, what_if;
   std::int64_t rank = -1;
@@ -107,15 +108,18 @@ class Transfer {
                      .work = has_timeline};
     wanted.explain = has_page;
     wanted.on_stage = [&](std::string_view what) { progress_.stage(what); };
-    sim::Job job = job_of(subject_in(text.lines), options_.machine, wanted);
-    if (options_.emit != "report") return print_export(job, options_.emit, progress_);
+    sim::Subject subject = subject_in(text.lines);
+    subject.stages = sim::stages_of(options_.as_is, subject.requests);
+    sim::Job job = job_of(std::move(subject), options_.machine, wanted);
+    if (options_.emit != "report")
+      return print_export(job, options_.emit, options_.machine.topology, progress_);
     progress_.stage("timing");
     sim::RunReport run = job.report(wanted.record.path);
     sim::TransferReport report = sim::report_of_transfer(
         std::move(text), std::move(run), sim::tensor_uses(job.plan(), job.study().timeline()),
         job.plan(), job.study().topology());
     for (const sim::WhatIf& variant :
-         sim::parse_what_ifs(options_.what_if, options_.transfer, "--what-if"))
+         sim::parse_what_ifs(options_.what_if, options_.as_is, "--what-if"))
       report.what_ifs.push_back(row_of(variant));
     progress_.clear();
     if (options_.output.verbose) report.run.phases = progress_.times();
@@ -172,8 +176,8 @@ std::optional<sim::TransferText> text_of_files(const ModelOptions& options) {
   if (!is_m2n && !is_placement) return std::nullopt;
   const std::string_view option = is_m2n ? "--m2n-model" : "--from-placement";
   for (const auto& [given, name] : {std::pair{!options.source.path.empty(), "CONFIG"},
-                                    {!options.transfer.from.parallelism.empty(), "--from"},
-                                    {!options.transfer.to.parallelism.empty(), "--to"},
+                                    {!options.as_is.transfer.from.parallelism.empty(), "--from"},
+                                    {!options.as_is.transfer.to.parallelism.empty(), "--to"},
                                     {!options.from_dcp.empty(), "--from-dcp"},
                                     {!options.what_if.empty(), "--what-if"},
                                     {is_m2n && is_placement, "--from-placement"}})
@@ -225,6 +229,7 @@ void run_model(ModelOptions options) {
   refuse_unprinted(options.output, options.output.html, "--html -");
   if (options.digests == options.weights.empty())
     throw InputError("--digests, --weights: required together");
+  options.as_is.is_in_turn = options.stages == "in-turn";
   if (std::optional<sim::TransferText> text = text_of_files(options))
     return Transfer(options, std::nullopt).run(std::move(*text));
   sim::Model model = sim::read_model(source_of(options));
@@ -232,18 +237,18 @@ void run_model(ModelOptions options) {
     return print(options.output.json ? sim::roles_json(model)
                                      : sim::roles_text(model, screen_width()));
   if (!options.from_dcp.empty()) {
-    refuse_both(!options.transfer.from.parallelism.empty(), "--from", "--from-dcp");
-    if (!options.transfer.dtype.empty())
-      sim::change_dtype(model, parse_dtype(options.transfer.dtype, "--dtype"));
-    options.transfer.dtype.clear();
-    options.transfer.from.given =
+    refuse_both(!options.as_is.transfer.from.parallelism.empty(), "--from", "--from-dcp");
+    if (!options.as_is.transfer.dtype.empty())
+      sim::change_dtype(model, parse_dtype(options.as_is.transfer.dtype, "--dtype"));
+    options.as_is.transfer.dtype.clear();
+    options.as_is.transfer.from.given =
         sim::dcp_side(model, sim::read_dcp(options.from_dcp), shown_path(options.from_dcp));
   }
   for (const auto& [side, name] :
-       {std::pair{&options.transfer.from, "--from"}, {&options.transfer.to, "--to"}})
+       {std::pair{&options.as_is.transfer.from, "--from"}, {&options.as_is.transfer.to, "--to"}})
     if (side->parallelism.empty() && !side->given)
       throw InputError(fmt::format("{}: required, such as 'megatron tp=8 pp=2'", name));
-  sim::TransferText text = sim::transfer_text(model, options.transfer);
+  sim::TransferText text = sim::transfer_text(model, options.as_is.transfer);
   Transfer(options, std::move(model)).run(std::move(text));
 }
 
@@ -265,14 +270,14 @@ void add_model_command(CLI::App& app) {
                         "the model's config.json, or a checkpoint with one next to it: folder, "
                         "model.safetensors.index.json, .safetensors");
   OptionGroup sides(command, "Sides");
-  sides.add("--from", "PARALLELISM", options->transfer.from.parallelism,
+  sides.add("--from", "PARALLELISM", options->as_is.transfer.from.parallelism,
             "how the model lies now: a framework and its words, as below");
-  sides.add("--to", "PARALLELISM", options->transfer.to.parallelism, "how it is to lie");
-  sides.add("--ranks", "RANKS", options->transfer.from.ranks,
+  sides.add("--to", "PARALLELISM", options->as_is.transfer.to.parallelism, "how it is to lie");
+  sides.add("--ranks", "RANKS", options->as_is.transfer.from.ranks,
             "ranks of the first side (default 0, 1, ..)");
-  sides.add("--to-ranks", "RANKS", options->transfer.to.ranks,
+  sides.add("--to-ranks", "RANKS", options->as_is.transfer.to.ranks,
             "ranks of the second side (default: those behind the first's)");
-  sides.add("--dtype", "DTYPE", options->transfer.dtype,
+  sides.add("--dtype", "DTYPE", options->as_is.transfer.dtype,
             "in which weights travel; fp8: quantised by blocks, with scales (default: what both "
             "sides hold)");
   OptionGroup files(command, "Files in place of CONFIG, --from and --to");
@@ -305,6 +310,9 @@ void add_model_command(CLI::App& app) {
   output.add("--weights", "DIR", options->weights,
              "the model's tensors: a folder with model.safetensors or its index, or a .safetensors "
              "file");
+  output.add_choice("--stages", "HOW", options->stages, {"at-once", "in-turn"},
+                    "the source's pipeline stages: at-once (default), or in-turn, one after the "
+                    "other");
   output.add("--what-if", "WORDS", options->what_if,
              "also with something changed: stages=in-turn, buckets=1GiB, memory=4GiB, tp=8,16, "
              "from.pp=4; several values are several rows");

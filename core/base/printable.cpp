@@ -35,6 +35,10 @@ std::string escaped(char32_t code) {
 }
 
 std::string made_printable(std::string_view text, std::size_t limit, bool lines_stay) {
+  // Nearly all text is plain.
+  auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F; };
+  if (text.size() <= limit && std::all_of(text.begin(), text.end(), is_plain))
+    return std::string(text);
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     auto [bytes, code] = first_character(text.substr(at));

@@ -2,6 +2,7 @@
 #include "sim/check/layout_report.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -175,15 +176,20 @@ std::vector<WhereQuery> parse_place(std::string_view text, const Stored& source,
 void add_rows(const Stored& side, std::string_view name, const WhereQuery& query,
               std::vector<LayoutRow>& out) {
   const ModelTensors& tensors = side.tensors();
-  std::size_t first = out.size();
+  std::vector<const StoredBuffer*> buffers;
+  std::size_t parts = 0;
   for (const StoredBuffer& buffer : side.buffers()) {
     if (query.rank && buffer.rank != *query.rank) continue;
-    for (const StoredPart& part : buffer.parts)
-      if (!query.tensor || tensors[part.tensor].same_as == tensors[*query.tensor].same_as)
-        add_part(buffer, part, name, query, out);
+    buffers.push_back(&buffer);
+    parts += buffer.parts.size();
   }
-  std::stable_sort(out.begin() + static_cast<std::ptrdiff_t>(first), out.end(),
-                   [](const LayoutRow& a, const LayoutRow& b) { return a.rank < b.rank; });
+  if (!query.tensor) out.reserve(out.size() + parts);
+  std::stable_sort(buffers.begin(), buffers.end(),
+                   [](const auto* a, const auto* b) { return a->rank < b->rank; });
+  for (const StoredBuffer* buffer : buffers)
+    for (const StoredPart& part : buffer->parts)
+      if (!query.tensor || tensors[part.tensor].same_as == tensors[*query.tensor].same_as)
+        add_part(*buffer, part, name, query, out);
 }
 
 std::string layout_text(const std::vector<LayoutRow>& list, const ModelTensors& tensors,
@@ -199,20 +205,23 @@ std::string layout_text(const std::vector<LayoutRow>& list, const ModelTensors& 
   return out;
 }
 
+// A row to a line, without a tree of all rows: models on many ranks have millions.
 std::string layout_json(const std::vector<LayoutRow>& list, const ModelTensors& tensors) {
-  return written(
-      {{"schema", "reshard.layout/1"}, {"parts", list_json(list, [&](const LayoutRow& row) {
-                                          return Json{{"side", row.side},
-                                                      {"rank", to_int(row.rank)},
-                                                      {"tensor", tensors[row.tensor].name},
-                                                      {"lo", values_json(row.box.lo)},
-                                                      {"extents", values_json(row.place.extents)},
-                                                      {"buffer", row.buffer},
-                                                      {"dtype", text(row.dtype)},
-                                                      {"shape", values_json(row.buffer_shape)},
-                                                      {"offset", row.place.offset},
-                                                      {"strides", values_json(row.place.strides)}};
-                                        })}});
+  auto quoted = [](std::string_view text) {
+    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  auto values = [](const DimVector& list) { return fmt::format("[{}]", fmt::join(list, ", ")); };
+  std::string out = "{\n  \"schema\": \"reshard.layout/1\",\n  \"parts\": [";
+  for (const LayoutRow& row : list)
+    fmt::format_to(std::back_inserter(out),
+                   "{}\n    {{\"side\": {}, \"rank\": {}, \"tensor\": {}, \"lo\": {}, "
+                   "\"extents\": {}, \"buffer\": {}, \"dtype\": {}, \"shape\": {}, "
+                   "\"offset\": {}, \"strides\": {}}}",
+                   &row == list.data() ? "" : ",", quoted(row.side), to_int(row.rank),
+                   quoted(tensors[row.tensor].name), values(row.box.lo), values(row.place.extents),
+                   quoted(row.buffer), quoted(text(row.dtype)), values(row.buffer_shape),
+                   row.place.offset, values(row.place.strides));
+  return out + (list.empty() ? "]\n}\n" : "\n  ]\n}\n");
 }
 
 }  // namespace reshard::sim

@@ -30,21 +30,24 @@ struct LineWord {
   bool after_blank;
 };
 
-std::vector<LineWord> pieces_of(std::string_view text, std::string_view ends = " ,") {
-  std::vector<LineWord> out;
+template <class Visit>
+void for_each_piece(std::string_view text, std::string_view ends, Visit&& visit) {
   for (bool blank = false; !text.empty();) {
     std::size_t end = std::min(text.find_first_of(ends), text.size());
     bool stays = end < text.size() && text[end] != ' ';
-    out.push_back({text.substr(0, end + (stays ? 1 : 0)), blank});
+    visit(LineWord{text.substr(0, end + (stays ? 1 : 0)), blank});
     blank = end < text.size() && !stays;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return out;
 }
+
+constexpr std::string_view kEnds = " ,";
 
 std::size_t longest_piece(std::string_view text) {
   std::size_t longest = 0;
-  for (const LineWord& piece : pieces_of(text)) longest = std::max(longest, width_of(piece.text));
+  for_each_piece(text, kEnds, [&](const LineWord& piece) {
+    longest = std::max(longest, width_of(piece.text));
+  });
   return longest;
 }
 
@@ -67,19 +70,27 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width, std::
                                  bool broken) {
   if (width_of(text) <= width) return {std::string(text)};
   std::vector<std::string> lines(1);
-  for (const LineWord& piece : pieces_of(text, ends)) {
-    std::size_t blank = piece.after_blank ? 1 : 0;
-    if (!lines.back().empty() && width_of(lines.back()) + blank + width_of(piece.text) > width)
+  std::size_t used = 0;  // of the last line
+  for_each_piece(text, ends, [&](const LineWord& piece) {
+    const std::size_t blank = piece.after_blank ? 1 : 0;
+    std::size_t left_width = width_of(piece.text);
+    if (used > 0 && used + blank + left_width > width) {
       lines.emplace_back();
-    else if (blank > 0)
+      used = 0;
+    } else if (blank > 0) {
       lines.back() += ' ';
+      ++used;
+    }
     std::string_view left = piece.text;
-    for (; broken && width > 0 && width_of(left) > width; lines.emplace_back()) {
-      lines.back() += first_of(left, width);
-      left.remove_prefix(first_of(left, width).size());
+    for (; broken && width > 0 && left_width > width; left_width -= width, used = 0) {
+      std::string_view first = first_of(left, width);
+      lines.back() += first;
+      left.remove_prefix(first.size());
+      lines.emplace_back();
     }
     lines.back() += left;
-  }
+    used += left_width;
+  });
   return lines;
 }
 
@@ -114,9 +125,11 @@ std::vector<std::size_t> Table::widths_within(std::size_t width) const {
   std::vector<std::size_t> widths(right_.size(), 0), least(right_.size(), 0);
   for (const std::vector<std::string>& row : rows_)
     for (std::size_t c = 0; c < row.size(); ++c) {
-      widths[c] = std::max(widths[c], width_of(row[c]));
+      const std::size_t whole = width_of(row[c]);
+      widths[c] = std::max(widths[c], whole);
       bool is_figure = right_[c] && &row != &rows_.front();
-      least[c] = std::max(least[c], is_figure ? width_of(row[c]) : longest_piece(row[c]));
+      if (whole > least[c])
+        least[c] = std::max(least[c], is_figure ? whole : longest_piece(row[c]));
     }
   std::size_t all = 2 * (widths.size() - 1);
   for (std::size_t one : widths) all += one;
@@ -142,19 +155,21 @@ std::string Table::text(std::size_t width) const {
   std::vector<std::size_t> widths = widths_within(width);
   std::string out;
   auto note = notes_.begin();
+  std::vector<std::vector<std::string>> cells(right_.size());
   for (const std::vector<std::string>& row : rows_) {
-    std::vector<std::vector<std::string>> cells;
     std::size_t lines = 1;
     for (std::size_t c = 0; c < row.size(); ++c) {
-      cells.push_back(wrapped(row[c], widths[c]));
-      lines = std::max(lines, cells.back().size());
+      cells[c] = wrapped(row[c], widths[c]);
+      lines = std::max(lines, cells[c].size());
     }
     for (std::size_t l = 0; l < lines; ++l) {
       for (std::size_t c = 0; c < row.size(); ++c) {
-        std::string cell = l < cells[c].size() ? cells[c][l] : std::string();
-        std::string blanks(widths[c] - std::min(widths[c], width_of(cell)), ' ');
+        std::string_view cell = l < cells[c].size() ? std::string_view(cells[c][l]) : "";
+        std::size_t blanks = widths[c] - std::min(widths[c], width_of(cell));
         if (c > 0) out += "  ";
-        out += right_[c] ? blanks + cell : cell + blanks;
+        if (right_[c]) out.append(blanks, ' ');
+        out += cell;
+        if (!right_[c]) out.append(blanks, ' ');
       }
       end_line(out);
     }

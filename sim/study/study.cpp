@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/study/study.h"
 
+#include <future>
 #include <iterator>
 #include <numeric>
 #include <utility>
@@ -24,6 +25,17 @@ namespace {
 // winner is then simulated again if its timeline is needed.
 constexpr std::size_t kMaxRanksRecorded = 4096;
 
+// From so many moves on, a proof takes longer than a thread to begin it, by far.
+constexpr std::size_t kMovesOfLargePlan = 20'000;
+
+std::size_t moves_of(const Plan& plan) {
+  std::size_t moves = 0;
+  for (const Step& step : plan.steps)
+    if (const auto* exchange = std::get_if<ExchangeStep>(&step.body))
+      moves += exchange->moves.size();
+  return moves;
+}
+
 std::shared_ptr<const Carriage> links_alone(std::shared_ptr<const Topology> topology) {
   return std::make_shared<const Carriage>(std::move(topology),
                                           TransportOptions{TransportKind::Ideal, {}});
@@ -44,14 +56,26 @@ RecordedRun run_of(const Plan& plan, const Topology& topology, const Recording& 
 }
 
 Study::Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> topology,
-             PlanFindings found, std::shared_ptr<const Carriage> transport)
+             PlanFindings found, std::shared_ptr<const Carriage> transport, Ahead wanted)
     : plan_(std::move(plan)),
       topology_(std::move(topology)),
       transport_(transport || !topology_ ? std::move(transport) : links_alone(topology_)),
-      proof_(prove(*plan_)),
-      bytes_(found.bytes ? *std::move(found.bytes) : count_bytes(*plan_)),
       needs_(found.needs),
-      time_ps_(found.timing ? std::optional(found.timing->time_ps) : std::nullopt) {}
+      time_ps_(found.timing ? std::optional(found.timing->time_ps) : std::nullopt) {
+  const bool is_large = topology_ && moves_of(*plan_) >= kMovesOfLargePlan;
+  std::future<ProofResult> proof =
+      std::async(is_large ? std::launch::async | std::launch::deferred : std::launch::deferred,
+                 [plan = plan_] { return prove(*plan); });
+  bytes_ = found.bytes ? *std::move(found.bytes) : count_bytes(*plan_);
+  if (is_large && wanted == Ahead::Report) find_facts_of_report();
+  proof_ = proof.get();
+}
+
+void Study::find_facts_of_report() {
+  needs();
+  if (transport() != TransportKind::Ideal) ideal_time_ps();
+  bound();
+}
 
 std::int64_t Study::padding_total() const {
   return std::accumulate(proof_.padding_bytes.begin(), proof_.padding_bytes.end(), std::int64_t{0});
@@ -191,10 +215,10 @@ namespace {
 // A plan can be too large to prove; the error then names its planner.
 std::shared_ptr<Study> proved(const PlannerRow& planner, std::shared_ptr<const Plan> plan,
                               std::shared_ptr<const Topology> topology, PlanFindings found,
-                              std::shared_ptr<const Carriage> transport) {
+                              std::shared_ptr<const Carriage> transport, Ahead wanted) {
   try {
     return std::make_shared<Study>(std::move(plan), std::move(topology), std::move(found),
-                                   std::move(transport));
+                                   std::move(transport), wanted);
   } catch (const InputError& error) {
     throw error.in(fmt::format("planner {}", planner.name));
   }
@@ -245,7 +269,8 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, std::span<const 
                                      const std::shared_ptr<const Carriage>& transport) const {
   Planned is = planned(planner, requests, stages, transport);
   begin("proving");
-  auto study = proved(planner, std::move(is.plan), topology_, std::move(is.found), transport);
+  auto study = proved(planner, std::move(is.plan), topology_, std::move(is.found), transport,
+                      options_.ahead);
   if (options_.explain) study->set_explanation(std::move(is.explanation));
   study->expect(options_.record);
   if (is.run) study->runs_.push_back({options_.record, std::move(is.run)});
@@ -281,7 +306,8 @@ std::shared_ptr<Study> Studies::made_or_carried(StudyKey key, std::span<const Re
   if (is_new) return alike;
   begin("proving");
   auto plan = std::make_shared<const Plan>(carried_over(alike->plan(), requests));
-  auto study = proved(planner_, std::move(plan), topology_, {alike->bytes_, alike->needs_, {}}, by);
+  auto study = proved(planner_, std::move(plan), topology_, {alike->bytes_, alike->needs_, {}}, by,
+                      Ahead::Nothing);
   study->expect(options_.record);
   return study;
 }

@@ -34,15 +34,20 @@ namespace reshard::sim {
 
 struct RecordedRun;  // sim/study/recorded_run.h
 
+// Which facts about a plan are found before they are asked for.
+enum class Ahead : std::uint8_t { Nothing, Report };
+
 // Everything known about one plan on one topology, each fact computed once: proof and bytes on
-// construction, the rest on first use. Later callers, including later users of a cached study, get
+// construction, the rest on first use. What a report has is found on construction, too, if it is
+// wanted and the plan is large: the proof then runs on another processor meanwhile. Later callers, including later users of a cached study, get
 // the stored result.
 class Study {
  public:
   // Proves the plan (CheckFailure if it is wrong). Facts in `found` are not computed again. Without
   // a topology there is no time and no bound; without a transport only links take time.
   Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> topology,
-        PlanFindings found = {}, std::shared_ptr<const Carriage> transport = nullptr);
+        PlanFindings found = {}, std::shared_ptr<const Carriage> transport = nullptr,
+        Ahead wanted = Ahead::Nothing);
 
   const Plan& plan() const { return *plan_; }
   const std::shared_ptr<const Plan>& shared_plan() const { return plan_; }
@@ -85,6 +90,7 @@ class Study {
     Recording what;
     std::shared_ptr<const RecordedRun> run;
   };
+  void find_facts_of_report();
   const RecordedRun& recorded(Recording what);
   void check_time() const;
 
@@ -168,6 +174,7 @@ struct StudyOptions {
   bool explain = false;  // studies keep the planners' reasons
   // What studies will be asked for: planners that time plans record it while they do.
   Recording record = {};
+  Ahead ahead = Ahead::Nothing;
   TransportOptions transport = {};
   bool cold = false;  // `auto` adds the cost of first use (Study::first_use()) when it chooses
   OnStage on_stage = {};

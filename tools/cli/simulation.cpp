@@ -32,6 +32,7 @@ void simulate(const SimulationOptions& options, std::vector<NamedFile> inputs,
   std::int64_t budget = data_budget_of(options.data);
   Simulated what = subject();
   sim::StudyOptions wanted = study_options(options.machine);
+  wanted.ahead = sim::Ahead::Report;
   bool has_page = !html.empty(), has_timeline = has_page || !perfetto.empty();
   wanted.record = {.spans = true,
                    .path = options.output.json || options.output.verbose || has_page,

@@ -23,23 +23,6 @@ void add_box(Hasher& hasher, const Box& box) {
   for (std::int64_t at : box.hi) hasher.add(at);
 }
 
-// What explicit boxes say apart from the numbers of their ranks.
-void add_boxes(Hasher& hasher, const Layout& layout) {
-  for (std::int64_t extent : layout.shape()) hasher.add(extent);
-  hasher.add(text(layout.dtype()));
-  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
-    std::int64_t count = 0;
-    layout.for_each_part(position, [&](const Box& box, const DimVector& local_lo) {
-      add_box(hasher, box_at(local_lo, box.extents()));
-      add_box(hasher, box);
-      ++count;
-    });
-    hasher.add(count);
-    for (const Box& padding : layout.padding(position)) add_box(hasher, padding);
-    for (std::int64_t extent : layout.local_shape(position)) hasher.add(extent);
-  }
-}
-
 // Both layouts; each rank counts as its index in `ranks`.
 Digest digest_among(const Request& request, const std::vector<Rank>& ranks) {
   Hasher hasher;
@@ -64,6 +47,22 @@ void add_order(Hasher& hasher, const Stages& stages) {
 }
 
 }  // namespace
+
+void add_boxes(Hasher& hasher, const Layout& layout) {
+  for (std::int64_t extent : layout.shape()) hasher.add(extent);
+  hasher.add(text(layout.dtype()));
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
+    std::int64_t count = 0;
+    layout.for_each_part(position, [&](const Box& box, const DimVector& local_lo) {
+      add_box(hasher, box_at(local_lo, box.extents()));
+      add_box(hasher, box);
+      ++count;
+    });
+    hasher.add(count);
+    for (const Box& padding : layout.padding(position)) add_box(hasher, padding);
+    for (std::int64_t extent : layout.local_shape(position)) hasher.add(extent);
+  }
+}
 
 Digest likeness_of(std::span<const Request> requests, const Stages& stages,
                    const Topology& topology) {

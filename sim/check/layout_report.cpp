@@ -207,9 +207,6 @@ std::string layout_text(const std::vector<LayoutRow>& list, const ModelTensors& 
 
 // A row to a line, without a tree of all rows: models on many ranks have millions.
 std::string layout_json(const std::vector<LayoutRow>& list, const ModelTensors& tensors) {
-  auto quoted = [](std::string_view text) {
-    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
   auto values = [](const DimVector& list) { return fmt::format("[{}]", fmt::join(list, ", ")); };
   std::string out = "{\n  \"schema\": \"reshard.layout/1\",\n  \"parts\": [";
   for (const LayoutRow& row : list)
@@ -217,10 +214,10 @@ std::string layout_json(const std::vector<LayoutRow>& list, const ModelTensors& 
                    "{}\n    {{\"side\": {}, \"rank\": {}, \"tensor\": {}, \"lo\": {}, "
                    "\"extents\": {}, \"buffer\": {}, \"dtype\": {}, \"shape\": {}, "
                    "\"offset\": {}, \"strides\": {}}}",
-                   &row == list.data() ? "" : ",", quoted(row.side), to_int(row.rank),
-                   quoted(tensors[row.tensor].name), values(row.box.lo), values(row.place.extents),
-                   quoted(row.buffer), quoted(text(row.dtype)), values(row.buffer_shape),
-                   row.place.offset, values(row.place.strides));
+                   &row == list.data() ? "" : ",", json_text(row.side), to_int(row.rank),
+                   json_text(tensors[row.tensor].name), values(row.box.lo),
+                   values(row.place.extents), json_text(row.buffer), json_text(text(row.dtype)),
+                   values(row.buffer_shape), row.place.offset, values(row.place.strides));
   return out + (list.empty() ? "]\n}\n" : "\n  ]\n}\n");
 }
 

@@ -11,11 +11,7 @@
 namespace reshard::sim {
 namespace {
 
-std::string json(std::string_view text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string json(const std::vector<std::string>& texts) {
+std::string json_texts(const std::vector<std::string>& texts) {
   return list_json(texts, [](const std::string& text) { return text; }).dump();
 }
 
@@ -33,9 +29,9 @@ void SideLines::line(std::string_view side, std::string_view name, const MeshLin
                      const std::vector<std::string>& blocks, std::string_view placements,
                      const BufferExtras& extras) {
   std::string out = fmt::format(R"({{"side": "{}", "buffer": {}, "mesh": "{}", "ranks": "{}")",
-                                side, json(name), mesh.mesh, mesh.ranks);
-  out += blocks.size() == 1 ? fmt::format(R"(, "tensor": {})", json(blocks.front()))
-                            : fmt::format(R"(, "fused": {})", json(blocks));
+                                side, json_text(name), mesh.mesh, mesh.ranks);
+  out += blocks.size() == 1 ? fmt::format(R"(, "tensor": {})", json_text(blocks.front()))
+                            : fmt::format(R"(, "fused": {})", json_texts(blocks));
   if (extras.dim != 0) out += fmt::format(R"(, "dim": {})", extras.dim);
   if (!placements.empty()) out += fmt::format(R"(, "placements": "{}")", placements);
   if (!extras.map.empty()) out += fmt::format(R"(, "map": {})", extras.map);
@@ -55,7 +51,7 @@ void SideLines::buffer(std::string_view name, const MeshLines& mesh,
   if (at != scaled_.end() && *at == name) return;
   scaled_.insert(at, std::string(name));
   scales_ += fmt::format(R"({{"side": "{}", "buffer": {}, "scales_of": {}}})", side_,
-                         json(scale_name(name)), json(name)) +
+                         json_text(scale_name(name)), json_text(name)) +
              "\n";
 }
 
@@ -73,7 +69,7 @@ void SideLines::flat_of(std::string_view name, const std::vector<std::string>& b
       buffers, [&](const std::string& buffer) { return fmt::format("{}:{}", side_, buffer); });
   lines_ += fmt::format(
       R"({{"side": "{}", "buffer": {}, "flat_of": {}, "axis": {}, "align": {}, "pad": {})", side_,
-      json(name), of.dump(), json(axes), align, pad);
+      json_text(name), of.dump(), json_texts(axes), align, pad);
   if (!dtype.empty()) lines_ += fmt::format(R"(, "dtype": "{}", "convert": true)", dtype);
   lines_ += "}\n";
 }
@@ -84,17 +80,17 @@ std::string tensor_lines(const Model& model, bool scales) {
   std::string out;
   model.for_each([&](const Weight& weight) {
     if (weight.role == Role::Head && model.is_tied) {
-      out += fmt::format(R"({{"tensor": {}, "alias_of": {}}})", json(weight.name),
-                         json(model.embedding.weights.front().name)) +
+      out += fmt::format(R"({{"tensor": {}, "alias_of": {}}})", json_text(weight.name),
+                         json_text(model.embedding.weights.front().name)) +
              "\n";
       return;
     }
-    out += fmt::format(R"({{"tensor": {}, "shape": [{}], "dtype": "{}"}})", json(weight.name),
+    out += fmt::format(R"({{"tensor": {}, "shape": [{}], "dtype": "{}"}})", json_text(weight.name),
                        text(weight.shape), text(weight.dtype)) +
            "\n";
     if (!scales || !has_scales(weight)) return;
     out += fmt::format(R"({{"tensor": {}, "scales": {}, "block": [{}{}, {}], "dtype": "f32"}})",
-                       json(scale_name(weight.name)), json(weight.name),
+                       json_text(scale_name(weight.name)), json_text(weight.name),
                        weight.shape.size() == 3 ? "1, " : "", (*model.scale_block)[0],
                        (*model.scale_block)[1]) +
            "\n";

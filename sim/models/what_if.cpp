@@ -8,6 +8,7 @@
 #include "core/base/units.h"
 #include "sim/models/parallelism.h"
 #include "sim/models/report/pipeline_stages.h"
+#include "sim/study/tensors/job_facts.h"
 
 namespace reshard::sim {
 namespace {
@@ -46,10 +47,6 @@ void put_in_turn(Stages& stages, std::vector<TensorId> tensors) {
   Stage stage{std::move(tensors), {}};
   if (!stages.empty()) stage.after = {static_cast<std::int32_t>(stages.size()) - 1};
   stages.push_back(std::move(stage));
-}
-
-Int128 bytes_of(const Request& request) {
-  return Int128{element_count(request.shape())} * size_bytes(request.dtype());
 }
 
 }  // namespace

@@ -49,6 +49,11 @@ inline std::string written(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+// A text as JSON, in quotes. Invalid UTF-8 is replaced.
+inline std::string json_text(std::string_view text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 // ---- parts of JSON that several reports share
 
 // value / scale as a number: the nearest double, which prints with at most log10(scale) decimals.

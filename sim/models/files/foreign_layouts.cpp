@@ -5,12 +5,12 @@
 #include <span>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
 #include "core/base/printable.h"
 #include "core/layout/mesh.h"
+#include "sim/report/json.h"
 
 namespace reshard::sim {
 namespace {
@@ -85,10 +85,6 @@ std::vector<ForeignTensor> joined(const std::vector<ForeignTensor>& from,
     if (!here.contains(tensor.name)) put(tensor);
   out.insert(out.end(), aliases.begin(), aliases.end());
   return out;
-}
-
-std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 std::string tensor_lines(const std::vector<ForeignTensor>& tensors) {

@@ -46,9 +46,6 @@ std::string tensor_lines(const std::vector<ForeignTensor>& tensors);
 std::string layouts_text(const ForeignLayouts& both);
 std::string layouts_text(const ForeignLayouts& from, const ForeignLayouts& to);
 
-// A text as JSON.
-std::string json_text(std::string_view text);
-
 // Buffers that are boxes of tensors, dense and row-major. A buffer has its tensor's name; the
 // second one that a rank has of a tensor is NAME#2.
 class BoxBuffers {

@@ -13,6 +13,7 @@
 #include "core/base/printable.h"
 #include "sim/inputs/json_reader.h"
 #include "sim/models/files/m2n_model.h"
+#include "sim/report/json.h"
 #include "sim/trace/line_reader.h"
 #include "sim/weights/mapped_file.h"
 

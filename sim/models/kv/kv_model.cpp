@@ -9,10 +9,12 @@
 
 #include "core/base/errors.h"
 #include "sim/inputs/json_reader.h"
-#include "sim/trace/line_reader.h"
+#include "sim/models/weights/config_fields.h"
 
 namespace reshard::sim {
 namespace {
+
+using Json = nlohmann::json;
 
 constexpr std::int64_t kMostLayers = 4096, kMostExtent = std::int64_t{1} << 20;
 
@@ -41,33 +43,23 @@ constexpr std::pair<const char*, const char*> kOtherCaches[] = {
 constexpr const char* kOtherNamesOfHeads[] = {"multi_query", "num_kv_heads",
                                               "n_head_kv",   "multi_query_group_num",
                                               "attn_config", "num_query_groups"};
-constexpr const char* kNested[] = {"text_config", "language_config", "llm_config"};
 
-bool is_off(const TraceJson& value) {
+bool is_off(const Json& value) {
   return value.is_null() || value == false || value == 0 || value.empty();
 }
 
-class ConfigReader {
+class KvReader {
  public:
-  ConfigReader(const TraceJson& root, const std::string& file, std::int64_t tokens)
-      : root_(root), fields_(&root), place_(file), tokens_(tokens) {
-    for (const char* name : kNested) {
-      auto found = root.find(name);
-      if (found == root.end() || !found->is_object()) continue;
-      fields_ = &*found;
-      place_ = fmt::format("{}: {}", file, name);
-      break;
-    }
-  }
+  KvReader(const ConfigFields& config, std::int64_t tokens) : config_(config), tokens_(tokens) {}
 
   KvModel read() {
     refuse_other_caches();
     KvModel out;
-    if (const TraceJson* type = find("model_type"); type != nullptr && type->is_string())
+    if (const Json* type = config_.find("model_type"); type != nullptr && type->is_string())
       out.type = type->get<std::string>();
-    out.layers = required("num_hidden_layers", kMostLayers);
-    std::int64_t heads = required("num_attention_heads", kMostExtent);
-    if (find("kv_lora_rank") != nullptr)
+    out.layers = config_.size("num_hidden_layers", kMostLayers);
+    std::int64_t heads = config_.size("num_attention_heads", kMostExtent);
+    if (config_.find("kv_lora_rank") != nullptr)
       read_latent(out);
     else
       read_heads(heads, out);
@@ -78,88 +70,63 @@ class ConfigReader {
   }
 
  private:
-  // Null for a field that is missing or null. The outer object may repeat a field, not contradict.
-  const TraceJson* find(const char* key) const {
-    auto inner = fields_->find(key);
-    if (inner == fields_->end() || inner->is_null()) return nullptr;
-    auto outer = root_.find(key);
-    if (fields_ != &root_ && std::string_view(key) != "model_type" && outer != root_.end() &&
-        !outer->is_null() && *outer != *inner)
-      fail(key, fmt::format("the same as outside ({})", shown(*outer)), shown(*inner));
-    return &*inner;
-  }
-  [[noreturn]] void fail(const char* key, std::string_view expected, std::string_view found) const {
-    throw InputError(fmt::format("{}: {}: expected {}, found {}", place_, key, expected, found));
-  }
-
-  std::optional<std::int64_t> integer(const char* key, std::int64_t low, std::int64_t high) const {
-    const TraceJson* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    auto found = integer_in(*value, low, high);
-    if (!found) fail(key, fmt::format("an integer from {} to {}", low, high), shown(*value));
-    return found;
-  }
-  std::int64_t required(const char* key, std::int64_t high) const {
-    auto found = integer(key, 1, high);
-    if (!found) fail(key, fmt::format("an integer from 1 to {}", high), "no such field");
-    return *found;
-  }
-
   void refuse_other_caches() const {
     for (auto [key, what] : kOtherCaches) {
-      const TraceJson* value = find(key);
+      const Json* value = config_.find(key);
       if (value == nullptr || is_off(*value)) continue;
-      fail(key, "a model that caches keys and values of all tokens in every layer", what);
+      config_.fail(key, "a model that caches keys and values of all tokens in every layer", what);
     }
-    if (auto interval = integer("full_attention_interval", 0, kMostLayers);
+    if (auto interval = config_.integer("full_attention_interval", 0, kMostLayers);
         interval && *interval > 1)
-      fail("full_attention_interval", "full attention in every layer",
-           fmt::format("it in one of {}", *interval));
+      config_.fail("full_attention_interval", "full attention in every layer",
+                   fmt::format("it in one of {}", *interval));
   }
 
   // One vector of a token for all heads: the latent one and the rotated channels after it.
   void read_latent(KvModel& out) const {
-    out.key_dim = required("kv_lora_rank", kMostExtent) + required("qk_rope_head_dim", kMostExtent);
+    out.key_dim =
+        config_.size("kv_lora_rank", kMostExtent) + config_.size("qk_rope_head_dim", kMostExtent);
     out.assumed.push_back("a cache of latent vectors (MLA), as kv_lora_rank is given");
   }
 
   void read_heads(std::int64_t heads, KvModel& out) const {
-    if (find("qk_rope_head_dim") != nullptr)
-      fail("kv_lora_rank", "an integer next to qk_rope_head_dim", "no such field");
-    auto kv_heads = integer("num_key_value_heads", 1, kMostExtent);
+    if (config_.find("qk_rope_head_dim") != nullptr)
+      config_.fail("kv_lora_rank", "an integer next to qk_rope_head_dim", "no such field");
+    auto kv_heads = config_.integer("num_key_value_heads", 1, kMostExtent);
     if (!kv_heads) {
       for (const char* key : kOtherNamesOfHeads)
-        if (const TraceJson* value = find(key); value != nullptr && !is_off(*value))
-          fail(key, "num_key_value_heads, which says how many KV heads there are",
-               shown(*value) + " without it");
+        if (const Json* value = config_.find(key); value != nullptr && !is_off(*value))
+          config_.fail(key, "num_key_value_heads, which says how many KV heads there are",
+                       shown(*value) + " without it");
       out.assumed.push_back("a KV head for each head, as there is no num_key_value_heads");
     }
     out.heads = kv_heads.value_or(heads);
     if (heads % out.heads != 0)
-      fail("num_key_value_heads", fmt::format("a divisor of num_attention_heads ({})", heads),
-           fmt::to_string(out.heads));
-    auto dim = integer("head_dim", 1, kMostExtent);
+      config_.fail("num_key_value_heads",
+                   fmt::format("a divisor of num_attention_heads ({})", heads),
+                   fmt::to_string(out.heads));
+    auto dim = config_.integer("head_dim", 1, kMostExtent);
     if (!dim) {
-      std::int64_t hidden = required("hidden_size", kMostExtent);
+      std::int64_t hidden = config_.size("hidden_size", kMostExtent);
       if (hidden % heads != 0)
-        fail("head_dim", "an integer, as num_attention_heads does not divide hidden_size",
-             "no such field");
+        config_.fail("head_dim", "an integer, as num_attention_heads does not divide hidden_size",
+                     "no such field");
       dim = hidden / heads;
     }
     out.key_dim = *dim;
-    out.value_dim = integer("v_head_dim", 1, kMostExtent).value_or(*dim);
+    out.value_dim = config_.integer("v_head_dim", 1, kMostExtent).value_or(*dim);
   }
 
   // Fewer tokens than the window are all kept, whatever an engine does with older ones.
   void read_windows(KvModel& out) const {
     bool sliding = false, chunked = false;
-    if (const TraceJson* types = find("layer_types")) {
+    if (const Json* types = config_.find("layer_types")) {
       read_layer_types(*types, out.layers, sliding, chunked);
     } else {
-      const TraceJson* used = find("use_sliding_window");
-      sliding = integer("sliding_window", 0, INT64_MAX).value_or(0) > 0 &&
+      const Json* used = config_.find("use_sliding_window");
+      sliding = config_.integer("sliding_window", 0, INT64_MAX).value_or(0) > 0 &&
                 (used == nullptr || *used != false);
-      chunked = integer("attention_chunk_size", 0, INT64_MAX).value_or(0) > 0;
+      chunked = config_.integer("attention_chunk_size", 0, INT64_MAX).value_or(0) > 0;
     }
     if (sliding) check_window("sliding_window", out);
     if (chunked) check_window("attention_chunk_size", out);
@@ -167,72 +134,66 @@ class ConfigReader {
       out.assumed.push_back("every layer caches all tokens, as no field says otherwise");
   }
 
-  void read_layer_types(const TraceJson& types, std::int64_t layers, bool& sliding,
+  void read_layer_types(const Json& types, std::int64_t layers, bool& sliding,
                         bool& chunked) const {
     if (!types.is_array() || types.size() != static_cast<std::size_t>(layers))
-      fail("layer_types", fmt::format("a list of {}, one for each layer", layers), shown(types));
+      config_.fail("layer_types", fmt::format("a list of {}, one for each layer", layers),
+                   shown(types));
     for (std::size_t layer = 0; layer < types.size(); ++layer) {
-      const TraceJson& type = types[layer];
+      const Json& type = types[layer];
       if (type == "sliding_attention")
         sliding = true;
       else if (type == "chunked_attention")
         chunked = true;
       else if (type != "full_attention" && type != "attention")
-        fail("layer_types", "\"full_attention\" for every layer",
-             fmt::format("{} for layer {}", shown(type), layer));
+        config_.fail("layer_types", "\"full_attention\" for every layer",
+                     fmt::format("{} for layer {}", shown(type), layer));
     }
   }
 
   void check_window(const char* key, KvModel& out) const {
-    std::int64_t window = integer(key, 1, INT64_MAX).value_or(0);
+    std::int64_t window = config_.integer(key, 1, INT64_MAX).value_or(0);
     if (tokens_ >= window)
-      fail(key,
-           fmt::format("full attention in every layer, or more than the {} tokens, as engines "
-                       "keep different tokens beyond a window",
-                       tokens_),
-           window == 0 ? "no such field" : fmt::to_string(window));
+      config_.fail(
+          key,
+          fmt::format("full attention in every layer, or more than the {} tokens, as engines "
+                      "keep different tokens beyond a window",
+                      tokens_),
+          window == 0 ? "no such field" : fmt::to_string(window));
     out.assumed.push_back(
         fmt::format("all tokens are cached, as they are fewer than {} ({})", key, window));
   }
 
-  // The name of one is in the outer object, if the inner one has none.
   std::optional<DType> dtype() const {
-    const TraceJson* quantization = find("quantization_config");
-    if (quantization == nullptr && root_.contains("quantization_config"))
-      quantization = &root_["quantization_config"];
+    const Json* quantization = config_.find_anywhere("quantization_config");
     if (quantization != nullptr && quantization->is_object() &&
         quantization->contains("kv_cache_scheme") && !(*quantization)["kv_cache_scheme"].is_null())
       return std::nullopt;
-    for (const TraceJson* object : {fields_, &root_})
-      for (const char* key : {"dtype", "torch_dtype"}) {
-        auto found = object->find(key);
-        if (found == object->end() || !found->is_string() || *found == "auto") continue;
-        return parse_dtype(found->get<std::string>(), fmt::format("{}: {}", place_, key));
-      }
+    for (const char* key : {"dtype", "torch_dtype"}) {
+      const Json* found = config_.find_anywhere(key);
+      if (found == nullptr || !found->is_string() || *found == "auto") continue;
+      return parse_dtype(found->get<std::string>(), fmt::format("{}: {}", config_.place(), key));
+    }
     return std::nullopt;
   }
 
   void note_more_layers(KvModel& out) const {
     for (const char* key : {"num_nextn_predict_layers", "mtp_num_hidden_layers"})
-      if (auto more = integer(key, 0, kMostLayers); more && *more > 0)
+      if (auto more = config_.integer(key, 0, kMostLayers); more && *more > 0)
         out.assumed.push_back(fmt::format("the cache of {} MTP layer{} ({}) is not moved", *more,
                                           *more == 1 ? "" : "s", key));
   }
 
-  const TraceJson& root_;
-  const TraceJson* fields_;
-  std::string place_;
+  const ConfigFields& config_;
   std::int64_t tokens_;
 };
 
 }  // namespace
 
 KvModel read_kv_model(const std::string& text, const std::string& file, std::int64_t tokens) {
-  auto root = read_json<TraceJson>(text, file, kJsonFile);
-  if (!root.is_object())
-    throw InputError(
-        fmt::format("{}: expected the object of a config.json, found {}", file, shown(root)));
-  return ConfigReader(root, file, tokens).read();
+  const Json whole = read_config(text, file);
+  const ConfigFields config(whole, file);
+  return KvReader(config, tokens).read();
 }
 
 }  // namespace reshard::sim

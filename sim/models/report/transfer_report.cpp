@@ -16,10 +16,6 @@
 namespace reshard::sim {
 namespace {
 
-std::int64_t bytes_of(const Request& request) {
-  return element_count(request.shape()) * size_bytes(request.dtype());
-}
-
 constexpr std::int64_t kPsPerSecond = 1'000'000'000'000;
 
 void add(TransferGroup& to, const GroupFacts& kind) {
@@ -59,7 +55,8 @@ std::vector<TransferGroup> by_stage(const RunReport& run, std::span<const Tensor
                         0,
                         {}};
     for (std::size_t tensor : stage.tensors) {
-      group.bytes = std::min(group.bytes + bytes_of(*requests[tensor]), kMaxBytes);
+      group.bytes = static_cast<std::int64_t>(
+          std::min<Int128>(group.bytes + bytes_of(*requests[tensor]), kMaxBytes));
       group.use += uses[tensor];
     }
     out.push_back(std::move(group));

@@ -112,7 +112,7 @@ class Weights {
     group_ = &model_.head;
     put("model.norm.weight", Role::FinalNorm, {hidden_});
     put("lm_head.weight", Role::Head, {config_.size("vocab_size"), hidden_});
-    if (std::int64_t more = config_.size("num_nextn_predict_layers", 0); more > 0) {
+    if (std::int64_t more = config_.size_or("num_nextn_predict_layers", 0); more > 0) {
       model_.more_layers = more;
       model_.notes.push_back(fmt::format("without the {} layer{} for multi-token prediction", more,
                                          more == 1 ? "" : "s"));
@@ -131,7 +131,7 @@ class Weights {
     model_.heads = config_.size("num_attention_heads");
     model_.is_tied = config_.flag("tie_word_embeddings", family_.is_tied);
     if (family_.experts != Experts::None) model_.experts = config_.size(family_.expert_count);
-    model_.expert_groups = config_.size("n_group", 0);
+    model_.expert_groups = config_.size_or("n_group", 0);
     model_.has_paired_gate = family_.name == "gpt_oss";
     model_.has_fused_files = family_.name == "phi3";
     if (family_.is_mla) {
@@ -139,11 +139,11 @@ class Weights {
       return;
     }
     model_.kv_heads = family_.needs_kv_heads ? config_.size("num_key_value_heads")
-                                             : config_.size("num_key_value_heads", model_.heads);
+                                             : config_.size_or("num_key_value_heads", model_.heads);
     if (model_.kv_heads < 1 || model_.heads % model_.kv_heads != 0)
       config_.fail("num_key_value_heads",
                    fmt::format("a number that divides {} attention heads", model_.heads));
-    model_.head_dim = config_.size("head_dim", family_.head_dim);
+    model_.head_dim = config_.size_or("head_dim", family_.head_dim);
     if (model_.head_dim == 0) {
       if (hidden_ % model_.heads != 0)
         config_.fail("head_dim", "a number, as the heads do not divide hidden_size");
@@ -214,7 +214,7 @@ class Weights {
     const std::int64_t nope = config_.size("qk_nope_head_dim"),
                        rope = config_.size("qk_rope_head_dim"), value = config_.size("v_head_dim"),
                        kv_rank = config_.size("kv_lora_rank"),
-                       q_rank = config_.size("q_lora_rank", 0), heads = model_.heads;
+                       q_rank = config_.size_or("q_lora_rank", 0), heads = model_.heads;
     if (q_rank == 0) {
       linear("self_attn.q_proj", Role::Query, {heads * (nope + rope), hidden_});
     } else {
@@ -236,15 +236,15 @@ class Weights {
         return true;
       case Experts::Sparse: {
         std::vector<std::int64_t> dense = config_.numbers("mlp_only_layers");
-        std::int64_t step = config_.size("decoder_sparse_step", 1);
+        std::int64_t step = config_.size_or("decoder_sparse_step", 1);
         if (step == 0) config_.fail("decoder_sparse_step", "a number from 1");
         return (layer + 1) % step == 0 &&
                std::find(dense.begin(), dense.end(), layer) == dense.end();
       }
       case Experts::AfterDense: {
-        std::int64_t step = config_.size("moe_layer_freq", 1);
+        std::int64_t step = config_.size_or("moe_layer_freq", 1);
         if (step == 0) config_.fail("moe_layer_freq", "a number from 1");
-        return layer >= config_.size("first_k_dense_replace", 0) && layer % step == 0;
+        return layer >= config_.size_or("first_k_dense_replace", 0) && layer % step == 0;
       }
     }
     return false;
@@ -290,7 +290,7 @@ class Weights {
               config_.size("shared_expert_intermediate_size"));
       linear("mlp.shared_expert_gate", Role::SharedSwitch, {1, hidden_});
     } else if (family_.experts == Experts::AfterDense) {
-      if (std::int64_t shared = config_.size("n_shared_experts", 0); shared > 0)
+      if (std::int64_t shared = config_.size_or("n_shared_experts", 0); shared > 0)
         add_mlp("mlp.shared_experts", Role::SharedGate, shared * rows);
     }
   }

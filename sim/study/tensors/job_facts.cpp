@@ -21,10 +21,6 @@ std::int64_t at_most_all(Int128 bytes) {
   return static_cast<std::int64_t>(std::min(bytes, Int128{kMaxBytes}));
 }
 
-Int128 bytes_of(const Request& request) {
-  return Int128{element_count(request.shape())} * size_bytes(request.dtype());
-}
-
 // The ranks of one side of the tensors, ascending, each once.
 class RankUnion {
  public:
@@ -76,6 +72,10 @@ std::string ranks_name_of(const std::vector<Rank>& ranks) {
 }
 
 }  // namespace
+
+Int128 bytes_of(const Request& request) {
+  return Int128{element_count(request.shape())} * size_bytes(request.dtype());
+}
 
 std::string kind_text(const Request& request) {
   const Layout &from = request.source(), &to = request.destination();

@@ -36,6 +36,8 @@ struct GroupFacts {
   std::int64_t least_received_bytes = 0;  // that ranks must receive, whatever the plan
 };
 
+// Of the whole tensor.
+Int128 bytes_of(const Request& request);
 // "bf16[384,4096,7168] S(0) on ep=32 -> RS(0) on replica=4,tp=32", without ranks.
 std::string kind_text(const Request& request);
 

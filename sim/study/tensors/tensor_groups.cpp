@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/digest.h"
+#include "core/demand/likeness.h"
 
 namespace reshard::sim {
 namespace {
@@ -25,9 +26,13 @@ std::vector<std::string_view> pieces_of(std::string_view name) {
 }
 
 void add_side(const Layout& layout, Hasher& hasher) {
-  std::string placements = layout.placements_text();
-  hasher.add(static_cast<std::int64_t>(placements.size()));
-  hasher.add(placements);
+  if (layout.is_product()) {
+    std::string placements = layout.placements_text();
+    hasher.add(static_cast<std::int64_t>(placements.size()));
+    hasher.add(placements);
+  } else {
+    add_boxes(hasher, layout);
+  }
   const Mesh& mesh = layout.mesh();
   hasher.add(std::int64_t{mesh.axes()});
   for (std::int32_t size : mesh.shape()) hasher.add(std::int64_t{size});

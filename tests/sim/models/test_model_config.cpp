@@ -55,10 +55,10 @@ TEST_CASE("What a config does not have is refused by its field") {
   CHECK(refusal(with("")).empty());
   CHECK(refusal(R"({"model_type": "bert"})").starts_with("c: model_type: expected llama, "));
   CHECK(refusal(R"({"model_type": "llama"})") ==
-        "c: hidden_size: expected a number from 1 to 16777216, found nothing");
+        "c: hidden_size: expected an integer from 1 to 16777216, found no such field");
   CHECK(refusal(with(R"(, "head_dim": "x")")) ==
-        "c: head_dim: expected a number from 0 to 16777216, found 'x'");
-  CHECK(refusal("[1]").starts_with("c: expected one JSON object"));
+        "c: head_dim: expected an integer from 0 to 16777216, found 'x'");
+  CHECK(refusal("[1]").starts_with("c: expected the object of a config.json"));
   std::string three = with("");
   three.replace(three.find(": 2, \"intermediate"), 3, ": 3");
   CHECK(refusal(three) ==

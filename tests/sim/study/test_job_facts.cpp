@@ -27,11 +27,11 @@ namespace {
 constexpr std::int64_t kUs = 1'000'000;
 
 Request named(const std::string& name, const std::string& shape, const std::string& from,
-              const std::string& to) {
+              const std::string& to, const std::string& placed = "R") {
   auto side = [&](const std::string& ranks) {
     auto mesh = std::make_shared<const Mesh>(
         parse_mesh(std::to_string(parse_ranks(ranks, "").size()), ranks));
-    return parse_layout(shape, "f32", mesh, "R");
+    return parse_layout(shape, "f32", mesh, &ranks == &from ? placed : "R");
   };
   return Request(side(from), side(to), name);
 }
@@ -96,6 +96,10 @@ TEST_CASE("tensors of one kind are alike, wherever the ranks of either side begi
   CHECK(kinds(one, named("w", "8", "1,0", "4-5")) == 2);  // another order
   CHECK(kinds(one, named("w", "8", "0-1", "4-6")) == 2);  // more ranks
   CHECK(kinds(one, named("v", "8", "0-1", "4-5")) == 2);  // another name
+  Request boxed = named("w", "8", "0-1", "4-5", "boxes(0: [0:8]; 1: [2:4])");
+  CHECK(kinds(boxed, named("w", "8", "2-3", "4-5", "boxes(2: [0:8]; 3: [2:4])")) == 1);
+  CHECK(kinds(boxed, named("w", "8", "2-3", "4-5", "boxes(2: [0:8]; 3: [2:5])")) == 2);
+  CHECK(kinds(boxed, named("w", "8", "2-3", "4-5", "boxes(3: [0:8]; 2: [2:4])")) == 2);
   CHECK(kinds(request_on("2", "8", "R", "S(0)"), request_on("2", "8", "S(0)", "R")) == 2);
   CHECK(kinds(request_on("2", "8", "R", "S(0)"), request_on("2", "8", "R", "S(0)", "i32")) == 2);
   CHECK(kinds(request_on("2x2", "8", "RR", "S(0)R"), request_on("4", "8", "R", "S(0)")) == 2);

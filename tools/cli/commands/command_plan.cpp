@@ -47,7 +47,8 @@ void run_plan(const PlanOptions& options) {
   Progress progress;
   wanted.on_stage = [&](std::string_view what) { progress.stage(what); };
   sim::Job job = job_of(subject, options.machine, wanted);
-  if (options.emit != "report") return print_export(job, options.emit, options.machine.topology, progress);
+  if (options.emit != "report")
+    return print_export(job, options.emit, options.machine.topology, progress);
 
   progress.stage("timing");
   sim::RunReport report = job.report_with_torch(wanted.record.path);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/models/weights/config_fields.h"
+
+#include <fmt/format.h>
+
+#include "core/base/errors.h"
+#include "sim/inputs/json_reader.h"
+
+namespace reshard::sim {
+namespace {
+
+using Json = nlohmann::json;
+constexpr JsonLimits kConfigLimits{32, std::int64_t{1} << 20, 1 << 16};
+constexpr std::string_view kParts[] = {"text_config", "language_config", "llm_config"};
+
+}  // namespace
+
+Json read_config(std::string_view text, const std::string& file) {
+  Json out = read_json<Json>(text, file, kConfigLimits);
+  if (!out.is_object())
+    throw InputError(
+        fmt::format("{}: expected the object of a config.json, found {}", file, shown(out)));
+  return out;
+}
+
+ConfigFields::ConfigFields(const Json& whole, const std::string& file)
+    : whole_(whole), fields_(&whole), place_(file) {
+  for (std::string_view part : kParts) {
+    auto found = whole.find(part);
+    if (found == whole.end() || !found->is_object()) continue;
+    fields_ = &*found;
+    part_ = part;
+    place_ = fmt::format("{}: {}", file, part);
+    break;
+  }
+}
+
+const Json* ConfigFields::find(std::string_view key) const {
+  auto inner = fields_->find(key);
+  if (inner == fields_->end() || inner->is_null()) return nullptr;
+  auto outer = whole_.find(key);
+  // Both have a type of their own.
+  if (!part_.empty() && key != "model_type" && outer != whole_.end() && !outer->is_null() &&
+      *outer != *inner)
+    fail(key, fmt::format("the same as outside ({})", shown(*outer)), shown(*inner));
+  return &*inner;
+}
+
+const Json* ConfigFields::find_anywhere(std::string_view key) const {
+  if (const Json* own = find(key)) return own;
+  auto outer = whole_.find(key);
+  return outer == whole_.end() || outer->is_null() ? nullptr : &*outer;
+}
+
+void ConfigFields::fail(std::string_view key, std::string_view expected) const {
+  const Json* found = find(key);
+  fail(key, expected, found == nullptr ? "no such field" : shown(*found));
+}
+
+void ConfigFields::fail(std::string_view key, std::string_view expected,
+                        std::string_view found) const {
+  throw InputError(fmt::format("{}: {}: expected {}, found {}", place_, key, expected, found));
+}
+
+std::optional<std::int64_t> ConfigFields::integer(std::string_view key, std::int64_t low,
+                                                  std::int64_t high) const {
+  const Json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  auto found = integer_in(*value, low, high);
+  if (!found) fail(key, fmt::format("an integer from {} to {}", low, high));
+  return found;
+}
+
+std::int64_t ConfigFields::size(std::string_view key, std::int64_t most) const {
+  auto found = integer(key, 1, most);
+  if (!found) fail(key, fmt::format("an integer from 1 to {}", most));
+  return *found;
+}
+
+std::int64_t ConfigFields::size_or(std::string_view key, std::int64_t absent) const {
+  return integer(key, 0, kMostSize).value_or(absent);
+}
+
+bool ConfigFields::flag(std::string_view key, bool absent) const {
+  const Json* found = find(key);
+  if (found == nullptr) return absent;
+  if (!found->is_boolean()) fail(key, "true or false");
+  return found->get<bool>();
+}
+
+std::string ConfigFields::word(std::string_view key, std::string_view absent) const {
+  const Json* found = find(key);
+  if (found == nullptr) return std::string(absent);
+  if (!found->is_string()) fail(key, "a text");
+  return found->get<std::string>();
+}
+
+std::vector<std::int64_t> ConfigFields::numbers(std::string_view key) const {
+  const Json* found = find(key);
+  std::vector<std::int64_t> out;
+  if (found == nullptr) return out;
+  if (!found->is_array()) fail(key, "a list of numbers");
+  for (const Json& each : *found) {
+    auto number = integer_in(each, 0, kMostSize);
+    if (!number) fail(key, "a list of numbers");
+    out.push_back(*number);
+  }
+  return out;
+}
+
+}  // namespace reshard::sim

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Fields of a config.json.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace reshard::sim {
+
+// The object of a config.json. Throws InputError for anything else.
+nlohmann::json read_config(std::string_view text, const std::string& file);
+
+// The fields of a model's text: of models for several kinds of input those of an object within,
+// such as text_config. The outer object may repeat such a field, not contradict it. Null is as good
+// as no field. Messages begin with "FILE: KEY: " or "FILE: text_config: KEY: ".
+class ConfigFields {
+ public:
+  static constexpr std::int64_t kMostSize = std::int64_t{1} << 24;
+  // Keeps a reference to `whole`.
+  ConfigFields(const nlohmann::json& whole, const std::string& file);
+
+  // Empty, or the name of the object within.
+  std::string_view part() const { return part_; }
+  const std::string& place() const { return place_; }
+  const nlohmann::json* find(std::string_view key) const;
+  // What the inner object does not say itself, the outer one may.
+  const nlohmann::json* find_anywhere(std::string_view key) const;
+  std::optional<std::int64_t> integer(std::string_view key, std::int64_t low,
+                                      std::int64_t high) const;
+  std::int64_t size(std::string_view key, std::int64_t most = kMostSize) const;  // at least 1
+  std::int64_t size_or(std::string_view key, std::int64_t absent) const;         // at least 0
+  bool flag(std::string_view key, bool absent) const;
+  std::string word(std::string_view key, std::string_view absent) const;
+  std::vector<std::int64_t> numbers(std::string_view key) const;
+  [[noreturn]] void fail(std::string_view key, std::string_view expected) const;
+  [[noreturn]] void fail(std::string_view key, std::string_view expected,
+                         std::string_view found) const;
+
+ private:
+  const nlohmann::json& whole_;
+  const nlohmann::json* fields_;
+  std::string_view part_;
+  std::string place_;
+};
+
+}  // namespace reshard::sim

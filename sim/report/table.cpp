@@ -45,9 +45,8 @@ constexpr std::string_view kEnds = " ,";
 
 std::size_t longest_piece(std::string_view text) {
   std::size_t longest = 0;
-  for_each_piece(text, kEnds, [&](const LineWord& piece) {
-    longest = std::max(longest, width_of(piece.text));
-  });
+  for_each_piece(text, kEnds,
+                 [&](const LineWord& piece) { longest = std::max(longest, width_of(piece.text)); });
   return longest;
 }
 

@@ -25,16 +25,8 @@ namespace {
 // winner is then simulated again if its timeline is needed.
 constexpr std::size_t kMaxRanksRecorded = 4096;
 
-// From so many moves on, a proof takes longer than a thread to begin it, by far.
-constexpr std::size_t kMovesOfLargePlan = 20'000;
-
-std::size_t moves_of(const Plan& plan) {
-  std::size_t moves = 0;
-  for (const Step& step : plan.steps)
-    if (const auto* exchange = std::get_if<ExchangeStep>(&step.body))
-      moves += exchange->moves.size();
-  return moves;
-}
+// From so many shards on, a proof takes longer than a thread to begin it, by far.
+constexpr std::size_t kShardsOfLargePlan = 4096;
 
 std::shared_ptr<const Carriage> links_alone(std::shared_ptr<const Topology> topology) {
   return std::make_shared<const Carriage>(std::move(topology),
@@ -62,7 +54,8 @@ Study::Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> t
       transport_(transport || !topology_ ? std::move(transport) : links_alone(topology_)),
       needs_(found.needs),
       time_ps_(found.timing ? std::optional(found.timing->time_ps) : std::nullopt) {
-  const bool is_large = topology_ && moves_of(*plan_) >= kMovesOfLargePlan;
+  const bool is_large =
+      topology_ && plan_->tensors.size() * plan_->ranks.size() >= kShardsOfLargePlan;
   std::future<ProofResult> proof =
       std::async(is_large ? std::launch::async | std::launch::deferred : std::launch::deferred,
                  [plan = plan_] { return prove(*plan); });

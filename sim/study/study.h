@@ -38,9 +38,9 @@ struct RecordedRun;  // sim/study/recorded_run.h
 enum class Ahead : std::uint8_t { Nothing, Report };
 
 // Everything known about one plan on one topology, each fact computed once: proof and bytes on
-// construction, the rest on first use. What a report has is found on construction, too, if it is
-// wanted and the plan is large: the proof then runs on another processor meanwhile. Later callers, including later users of a cached study, get
-// the stored result.
+// construction, the rest on first use. If what a report has is wanted and the plan is large, that
+// is found on construction, too, while another processor proves the plan. Later callers, including
+// later users of a cached study, get the stored result.
 class Study {
  public:
   // Proves the plan (CheckFailure if it is wrong). Facts in `found` are not computed again. Without

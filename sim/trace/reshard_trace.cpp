@@ -10,6 +10,7 @@
 #include "core/base/cursor.h"
 #include "sim/trace/jobs/named_order.h"
 #include "sim/trace/line_reader.h"
+#include "sim/trace/named_layouts.h"
 #include "sim/trace/operator_line.h"
 #include "sim/trace/trace.h"
 
@@ -61,7 +62,7 @@ class Reader {
       if (!meshes->is_object()) fields.fail("meshes", kWhat, *meshes);
       for (const auto& [name, mesh] : meshes->items()) meshes_.emplace(name, read_mesh(name, mesh));
     }
-    if (const TraceJson* layouts = fields.find("layouts")) read_layouts(fields, *layouts);
+    layouts_.read(fields);
     constexpr std::string_view kComms = "an object of ranks such as {\"tp\": \"0-7\"}";
     if (const TraceJson* comms = fields.find("comms")) {
       if (!comms->is_object()) fields.fail("comms", kComms, *comms);
@@ -71,29 +72,6 @@ class Reader {
     }
     builder_.set_implicit_launch_order(fields.boolean("launch_order_implicit", false));
     fields.refuse_others("the header");
-  }
-
-  // Placements by names that no placements have.
-  void read_layouts(TraceFields& fields, const TraceJson& json) {
-    constexpr std::string_view kWhat =
-        "an object of placements by name such as {\"rows\": \"boxes(0: [0:4,:]; 1: [4:8,:])\"}, "
-        "names of lower-case letters, digits, '_', '-' and '.' that begin with a letter";
-    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
-    const std::string others = std::string(kLetters) + "0123456789_-.";
-    if (!json.is_object()) fields.fail("layouts", kWhat, json);
-    for (const auto& [name, placements] : json.items()) {
-      if (!placements.is_string() || name.find_first_of(kLetters) != 0 ||
-          name.find_first_not_of(others) != std::string::npos)
-        fields.fail("layouts", kWhat, json);
-      layouts_.emplace(name, placements.get<std::string>());
-    }
-  }
-
-  std::string placements(TraceFields& fields, const char* key) const {
-    std::string found =
-        fields.string(key, "placements such as \"S(0)R\", or the name of a layout of the header");
-    auto named = layouts_.find(found);
-    return named == layouts_.end() ? found : named->second;
   }
 
   TraceRecording read_recorded(const TraceJson& json) {
@@ -255,7 +233,7 @@ class Reader {
   std::shared_ptr<const std::vector<Request>> read_request(TraceFields& fields) {
     std::string shape = fields.shape("shape"),
                 dtype = fields.string("dtype", "a dtype such as \"bf16\"");
-    std::string from = placements(fields, "from"), to = placements(fields, "to");
+    std::string from = layouts_.placements(fields, "from"), to = layouts_.placements(fields, "to");
     std::string mesh = fields.string("mesh", "the name of a mesh of the header");
     std::string to_mesh =
         fields.optional_string("to_mesh", "the name of a mesh of the header").value_or(mesh);
@@ -383,7 +361,7 @@ class Reader {
   TraceBuilder& builder_;
   bool requests_only_;
   std::map<std::string, MeshRef> meshes_;
-  std::map<std::string, std::string> layouts_;
+  NamedLayouts layouts_;
   std::optional<TransportKind> transport_;  // of the header
   std::map<std::array<std::string, 6>, std::shared_ptr<const std::vector<Request>>> requests_;
   OperatorLineReader operators_{builder_, meshes_};

@@ -40,7 +40,7 @@ SHIPPED = {
     "mlp-tp-sequence-parallel": ["mlp_tp.py", "sequence-parallel"],
 }
 
-# Trace: config in traces/models, both parallelisms, topology and further options of `reshard model`.
+# Trace: config in traces/models, both parallelisms, topology, other options of `reshard model`.
 KIMI_K2 = ["kimi-k2", "megatron tp=8 pp=8 ep=32 dp=4 etp=1", "vllm tp=32 ep replicas=4",
            "dgx-h100:48"]
 OF_MODELS = {
@@ -60,8 +60,9 @@ def commands():
         yield name, script, [sys.executable, "-B", TOOLS / script, *arguments]
     for name, (config, source, destination, topology, *others) in OF_MODELS.items():
         yield name, "reshard model", [
-            RESHARD, "model", TRACES / f"models/{config}.json", "--from", source, "--to",
-            destination, "--topology", topology, "--planner", "p2p", "--emit", "trace", *others]
+            RESHARD, "model", TRACES / f"models/{config}.json", "--from", source,
+            "--to", destination, "--topology", topology, "--planner", "p2p",
+            "--emit", "trace", *others]
 
 
 failures = 0
@@ -75,7 +76,8 @@ for name, generator, command in commands():
         failures += 1
     else:
         print(f"{path.name} is as generated")
-unknown = sorted(path.name for path in TRACES.glob("*.jsonl") if path.stem not in SHIPPED | OF_MODELS)
+known = SHIPPED | OF_MODELS
+unknown = sorted(path.name for path in TRACES.glob("*.jsonl") if path.stem not in known)
 for name in unknown:
     print(f"{name} has no generator")
 sys.exit(1 if failures or unknown else 0)

@@ -137,12 +137,12 @@ class Transfer {
       if (variant.extra_bytes) wanted.memory.extra_bytes = *variant.extra_bytes;
       progress_.stage(variant.name);
       sim::Job job = job_of(subject, options_.machine, wanted);
-      sim::RunReport report = job.report(false);
-      out.planner = report.planner;
-      out.time_ps = report.time_ps;
-      out.bound_ps = report.bound.time_ps();
-      out.peak_bytes = report.bytes.peak_max;
-      out.extra_bytes = report.needs.extra_bytes;
+      sim::Study& study = job.study();
+      out.planner = job.plan().planner;
+      out.time_ps = study.time_ps();
+      out.bound_ps = study.bound().time_ps();
+      out.peak_bytes = study.bytes().peak_max;
+      out.extra_bytes = study.needs().extra_bytes;
     } catch (const InputError& error) {
       out.refused = error.what();
     }

@@ -84,11 +84,6 @@ Boxes boxes_of(const Stored& side, std::span<const Stored::PartId> parts) {
   return out;
 }
 
-MeshRef line_of(std::vector<Rank> ranks) {
-  auto size = static_cast<std::int32_t>(ranks.size());
-  return std::make_shared<const Mesh>(std::vector<std::int32_t>{size}, std::move(ranks));
-}
-
 // What every rank of a side has of a tensor, in the order of its parts. Tensors that lie alike, as
 // those of most layers do, have equal ones.
 struct RankBoxes {
@@ -149,7 +144,7 @@ class LayoutsOfSide {
     return out;
   }
 
-  Made without_repeats(const RankBoxes& of) {
+  Made without_repeats(const RankBoxes& of) const {
     std::vector<Boxes> by_position;
     for (std::size_t position = 0; position < of.ends.size(); ++position) {
       Boxes boxes = of.at(position);
@@ -168,7 +163,7 @@ class LayoutsOfSide {
     return out;
   }
 
-  Made layered(const RankBoxes& of) {
+  Made layered(const RankBoxes& of) const {
     std::vector<std::vector<Boxes>> layers;  // each by position
     Made out;
     for (std::size_t position = 0; position < of.ends.size(); ++position) {
@@ -192,39 +187,21 @@ class LayoutsOfSide {
                        [&](const Box& other) { return !intersect(other, box).empty(); });
   }
 
-  // On the ranks that have something; if none has, on all.
-  Layout layout(const RankBoxes& of, std::vector<Boxes>& by_position) {
+  Layout layout(const RankBoxes& of, std::vector<Boxes>& by_position) const {
     std::vector<std::vector<Part>> lists;
     std::vector<std::int32_t> list_of;
-    std::vector<Rank> ranks;
-    for (std::size_t position = 0; position < by_position.size(); ++position) {
-      Boxes& boxes = by_position[position];
-      if (boxes.empty()) continue;
+    for (Boxes& boxes : by_position) {
       join_neighbours(boxes);
       list_of.push_back(static_cast<std::int32_t>(lists.size()));
       lists.push_back(stacked(boxes));
-      ranks.push_back(mesh_->rank_at(static_cast<std::int32_t>(position)));
     }
-    if (ranks.empty()) {
-      lists.emplace_back();
-      list_of.assign(by_position.size(), 0);
-    }
-    MeshRef mesh = ranks.empty() ? mesh_ : mesh_on(std::move(ranks));
-    ExplicitBoxes boxes(of.shape, *mesh, std::move(lists), list_of);
-    return Layout(of.shape, of.dtype, std::move(mesh), std::move(boxes));
-  }
-
-  // One for all layouts on these ranks.
-  MeshRef mesh_on(std::vector<Rank> ranks) {
-    MeshRef& mesh = meshes_[ranks];
-    if (!mesh) mesh = line_of(std::move(ranks));
-    return mesh;
+    return Layout(of.shape, of.dtype, mesh_,
+                  ExplicitBoxes(of.shape, *mesh_, std::move(lists), list_of));
   }
 
   const Stored& side_;
   MeshRef mesh_;
   Repeats repeats_;
-  std::map<std::vector<Rank>, MeshRef> meshes_;
   std::map<RankBoxes, std::size_t> numbers_;
   std::vector<Made> made_;
 };
@@ -268,7 +245,8 @@ MeshRef mesh_of(const Stored& side, std::string_view name) {
   std::vector<Rank> ranks = side.ranks();
   if (ranks.empty())
     throw InputError(fmt::format("expected buffers of the side '{}', found none", name));
-  return line_of(std::move(ranks));
+  auto size = static_cast<std::int32_t>(ranks.size());
+  return std::make_shared<const Mesh>(std::vector<std::int32_t>{size}, std::move(ranks));
 }
 
 }  // namespace

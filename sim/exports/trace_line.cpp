@@ -78,8 +78,17 @@ class TraceLines {
     return out;
   }
 
+  // Of explicit boxes only the ranks that have some: then a stage is planned like others.
   std::string mesh(const Layout& of) {
-    std::string shape = shape_text(of.mesh()), ranks = ranks_text(of.mesh().ranks());
+    const Mesh& whole = of.mesh();
+    std::vector<Rank> ranks;
+    for (std::int32_t position = 0; position < whole.size() && !of.is_product(); ++position)
+      if (element_count(of.local_shape(position)) > 0) ranks.push_back(whole.rank_at(position));
+    if (ranks.empty()) return named(shape_text(whole), whole.ranks());
+    return named(fmt::to_string(ranks.size()), ranks);
+  }
+  std::string named(const std::string& shape, const std::vector<Rank>& of) {
+    std::string ranks = ranks_text(of);
     return meshes_.name_of(shape + " on " + ranks, {{"mesh", shape}, {"ranks", ranks}});
   }
 

@@ -54,20 +54,21 @@ Study::Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> t
       transport_(transport || !topology_ ? std::move(transport) : links_alone(topology_)),
       needs_(found.needs),
       time_ps_(found.timing ? std::optional(found.timing->time_ps) : std::nullopt) {
-  const bool is_large =
-      topology_ && plan_->tensors.size() * plan_->ranks.size() >= kShardsOfLargePlan;
-  std::future<ProofResult> proof =
-      std::async(is_large ? std::launch::async | std::launch::deferred : std::launch::deferred,
-                 [plan = plan_] { return prove(*plan); });
-  bytes_ = found.bytes ? *std::move(found.bytes) : count_bytes(*plan_);
-  if (is_large && wanted == Ahead::Report) find_facts_of_report();
-  proof_ = proof.get();
-}
-
-void Study::find_facts_of_report() {
+  auto find_bytes = [&] { bytes_ = found.bytes ? *std::move(found.bytes) : count_bytes(*plan_); };
+  // Only planners' own plans are looked at before they are proved.
+  if (wanted == Ahead::Nothing || !topology_ ||
+      plan_->tensors.size() * plan_->ranks.size() < kShardsOfLargePlan) {
+    proof_ = prove(*plan_);
+    find_bytes();
+    return;
+  }
+  std::future<ProofResult> proof = std::async(std::launch::async | std::launch::deferred,
+                                              [plan = plan_] { return prove(*plan); });
+  find_bytes();
   needs();
-  if (transport() != TransportKind::Ideal) ideal_time_ps();
+  if (this->transport() != TransportKind::Ideal) ideal_time_ps();
   bound();
+  proof_ = proof.get();
 }
 
 std::int64_t Study::padding_total() const {

@@ -90,7 +90,6 @@ class Study {
     Recording what;
     std::shared_ptr<const RecordedRun> run;
   };
-  void find_facts_of_report();
   const RecordedRun& recorded(Recording what);
   void check_time() const;
 

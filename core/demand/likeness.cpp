@@ -52,14 +52,15 @@ void add_boxes(Hasher& hasher, const Layout& layout) {
   for (std::int64_t extent : layout.shape()) hasher.add(extent);
   hasher.add(text(layout.dtype()));
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position) {
-    std::int64_t count = 0;
+    const std::vector<Box> boxes = layout.boxes(position);
+    const std::span<const Box> padding = layout.padding(position);
+    hasher.add(std::int64_t{std::ssize(boxes)});
+    hasher.add(std::int64_t{std::ssize(padding)});
     layout.for_each_part(position, [&](const Box& box, const DimVector& local_lo) {
       add_box(hasher, box_at(local_lo, box.extents()));
       add_box(hasher, box);
-      ++count;
     });
-    hasher.add(count);
-    for (const Box& padding : layout.padding(position)) add_box(hasher, padding);
+    for (const Box& box : padding) add_box(hasher, box);
     for (std::int64_t extent : layout.local_shape(position)) hasher.add(extent);
   }
 }

@@ -18,6 +18,7 @@
 #include "core/demand/box_items.h"
 #include "core/demand/dim_overlap.h"
 #include "core/layout/request.h"
+#include "core/layout/series.h"
 #include "core/layout/zero_axes.h"
 
 namespace reshard {
@@ -94,6 +95,8 @@ class Demand {
   Demand(const Request& request) : Demand(std::span(&request, 1)) {}
 
   std::span<const Request> requests() const { return requests_; }
+  // Those of series counted one by one.
+  std::int64_t tensor_count() const { return reshard::tensor_count(requests_); }
   // Ranks of any request, ascending. A rank's *slot* is its index here.
   const std::vector<Rank>& ranks() const { return ranks_; }
   Slot slot_of(Rank rank) const;

@@ -280,7 +280,7 @@ std::int64_t useful_size(const Commodities& commodities) {
   std::int64_t needers = 0;
   for (const Commodity& commodity : commodities.list())
     needers += static_cast<std::int64_t>(commodity.needers.size());
-  if (commodities.demand().requests().size() > 1)
+  if (commodities.demand().tensor_count() > 1)
     return std::max<std::int64_t>(1, kJobHops / std::max<std::int64_t>(1, needers));
   return std::max(kLeast, kHops * static_cast<std::int64_t>(commodities.list().size()) /
                               std::max<std::int64_t>(1, needers));

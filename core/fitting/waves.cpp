@@ -9,6 +9,7 @@
 
 #include "core/base/integers.h"
 #include "core/base/limits.h"
+#include "core/layout/series.h"
 
 namespace reshard {
 namespace {
@@ -25,32 +26,39 @@ class MoveString {
   }
   std::int64_t bytes() const { return ends_.back(); }
 
-  // Appends the moves of bytes [lo, hi) x bytes() / all to `out`. A move is cut along one dim.
+  // Appends the moves of bytes [lo, hi) x bytes() / all to `out`. A move is cut along one dim, that
+  // of a series into whole tensors and parts of one.
   // Consecutive ranges hold every element once.
   void cut(Int128 lo, Int128 hi, Int128 all, MoveList& out) const {
     for (std::size_t i = 0; i < moves_.size(); ++i) {
       Int128 begin = Int128{ends_[i]} * all, end = Int128{ends_[i + 1]} * all;
       if (end <= lo * bytes()) continue;
       if (begin >= hi * bytes()) break;
-      Move move = list_[moves_[i]];
-      int dim = cut_dim(move.extents);
-      std::int64_t extent = move.extents[dim];
-      auto index = [&](Int128 at) {
-        at = std::clamp(at * bytes(), begin, end) - begin;
-        return static_cast<std::int64_t>(at / all * extent / (ends_[i + 1] - ends_[i]));
-      };
-      std::int64_t first = index(lo), last = index(hi);
-      if (first == last) continue;
-      move.source_lo[dim] += first;
-      move.destination_lo[dim] += first;
-      move.extents[dim] = last - first;
-      out.push_back(move);
+      auto position = [&](Int128 at) { return std::clamp(at * bytes(), begin, end) - begin; };
+      for_each_share(
+          plan_.boxes_of(list_, moves_[i]), position(lo), position(hi), end - begin,
+          [&](std::int64_t first, std::int64_t last, Int128 from, Int128 to, Int128 of) {
+            Move move = list_[moves_[i]];
+            if (std::optional<int> series = plan_.series_dim(move.source))
+              narrow(move, *series, first, last);
+            int dim = cut_dim(move.extents);
+            auto index = [&](Int128 at) {
+              return static_cast<std::int64_t>(at / all * move.extents[dim] / (of / all));
+            };
+            if (from > 0 || to < of) narrow(move, dim, index(from), index(to));
+            if (move.extents[dim] > 0) out.push_back(move);
+          });
     }
   }
 
  private:
   std::int64_t bytes_of(std::uint32_t i) const {
     return list_.elements(i) * plan_.element_bytes(list_.source(i));
+  }
+  static void narrow(Move& move, int dim, std::int64_t first, std::int64_t last) {
+    move.source_lo[dim] += first;
+    move.destination_lo[dim] += first;
+    move.extents[dim] = last - first;
   }
   // The outermost dim with many indices, so that what was contiguous stays so; else the longest.
   static int cut_dim(const DimVector& extents) {

@@ -115,6 +115,34 @@ Layout::Layout(Shape shape, DType dtype, MeshRef mesh, ExplicitBoxes boxes)
   check_size();
 }
 
+Layout Layout::stacked(std::int64_t count) const {
+  if (dims() == kMaxDims)
+    throw InputError(fmt::format("shape: expected at most {} dims, found one more", kMaxDims));
+  auto with_first = [](std::int64_t first, const DimVector& rest) {
+    DimVector out(1, first);
+    for (std::int64_t each : rest) out.push_back(each);
+    return out;
+  };
+  const Shape shape = with_first(count, shape_);
+  if (is_product()) {
+    std::vector<Placement> placements = placements_;
+    for (Placement& placement : placements)
+      if (placement.is_shard_like()) ++placement.dim;
+    ShardStacks stacks(1);
+    for (const std::vector<int>& stack : stacks_) stacks.push_back(stack);
+    return Layout(shape, dtype_, mesh_, std::move(placements), std::move(stacks));
+  }
+  std::vector<std::vector<Part>> lists;
+  for (const BoxCell& cell : boxes_->cells())
+    for (std::vector<Part>& parts = lists.emplace_back(); const Part& part : cell.parts)
+      parts.push_back({{with_first(0, part.box.lo), with_first(count, part.box.hi)},
+                       with_first(0, part.local_lo)});
+  std::vector<std::int32_t> list_of;
+  for (std::int32_t position = 0; position < mesh_->size(); ++position)
+    list_of.push_back(boxes_->cell_of(position));
+  return Layout(shape, dtype_, mesh_, ExplicitBoxes(shape, *mesh_, std::move(lists), list_of));
+}
+
 void Layout::check_placements() const {
   if (static_cast<int>(placements_.size()) != mesh_->axes())
     throw InputError(fmt::format("placements: expected {}, one per mesh axis, found {}",

@@ -171,6 +171,17 @@ Request::Request(Layout source, Layout destination, std::string name)
   fingerprint_ = fingerprint_of(source_, destination_);
 }
 
+Request Request::as_series(std::int64_t count) const {
+  RESHARD_CHECK(tensors_ == 1 && count > 1, "a series of series, or of one tensor");
+  Request out(source_.stacked(count), destination_.stacked(count), name_);
+  out.tensors_ = count;
+  Hasher hasher;  // not that of one tensor of the same shape
+  hasher.add(fingerprint_.hex());
+  hasher.add(count);
+  out.fingerprint_ = hasher.digest();
+  return out;
+}
+
 std::int64_t Request::addend_of(std::int32_t source_position) const {
   MeshCoordinate coordinate = source_.mesh().coordinate(source_position);
   std::int64_t addend = 0;

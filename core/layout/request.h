@@ -73,6 +73,12 @@ class Request {
     out.name_ = std::move(name);
     return out;
   }
+  // How many tensors it moves: more than one if it is that of a series (core/layout/series.h), and
+  // then the first dim of the shape counts them.
+  std::int64_t tensors() const { return tensors_; }
+  // That of a series of `count` tensors with this request, at least two. Nothing may be folded,
+  // divided or made Partial. Throws InputError as Layout::stacked does.
+  Request as_series(std::int64_t count) const;
   const Shape& shape() const { return source_.shape(); }
   DType dtype() const { return source_.dtype(); }
   // Both layouts have placements.
@@ -99,6 +105,7 @@ class Request {
  private:
   Layout source_, destination_;
   std::string name_;
+  std::int64_t tensors_ = 1;
   FoldMeaning fold_;
   std::vector<Rank> ranks_;
   Digest fingerprint_;

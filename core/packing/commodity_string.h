@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cuts the string of bytes that a commodity is. Whole items stay whole; the item in which a cut
-// falls is cut along one of its dims, at the index that is nearest below.
+// Cuts the string of bytes that a commodity is. Whole items stay whole, and of the items of a series
+// whole tensors; the item, or the tensor of it, in which a cut falls is cut along one of its dims,
+// at the index that is nearest below.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace reshard {
 struct StringPart {
   CommodityPart of;
   Box box;
-  int across;  // the dim along which slices cut the item: its longest
+  int across;  // the dim along which slices cut the item, or that of one tensor: its longest
   std::int64_t bytes;
 };
 

@@ -39,6 +39,7 @@ std::string why(const StageKey& key) {
 // A part of one tensor's item that goes along: its boxes as for_each_fragment gives them.
 struct ChunkPart {
   TensorId tensor;
+  std::int64_t first;  // of the tensors of a series; otherwise 0
   const Item* item;
   DimVector extents;
   int across;  // the dim along which the item is divided among trees
@@ -107,8 +108,8 @@ class ChunkSender {
              std::int32_t stage) {
     Held out{Held::Where::Staged, stage, boxes_.size()};
     for (const ChunkPart& part : slice_chunk.parts)
-      boxes_.push_back(buffers.take(part.tensor, in_plan(slot), stage, slice_chunk.chunk,
-                                    part.across, part.extents));
+      boxes_.push_back(buffers.take(part.tensor, part.first, in_plan(slot), stage,
+                                    slice_chunk.chunk, part.across, part.extents));
     return out;
   }
 
@@ -291,8 +292,14 @@ class TreeEmitter {
   }
 
   ChunkPart chunk_part(const StringPart& part) const {
-    ChunkPart out{part.of.tensor, &commodities_.item(part.of), part.box.extents(), part.across, {}};
-    for_each_fragment(commodities_.kind(part.of), commodities_.item(part.of), part.box,
+    const TensorKind& kind = commodities_.kind(part.of);
+    ChunkPart out{part.of.tensor,
+                  kind.request().tensors() > 1 ? part.box.lo[part.box.dims() - kind.dims()] : 0,
+                  &commodities_.item(part.of),
+                  part.box.extents(),
+                  part.across,
+                  {}};
+    for_each_fragment(kind, commodities_.item(part.of), part.box,
                       [&](const DimVector& source_lo, const DimVector& destination_lo,
                           const DimVector& packed_lo, const DimVector& extents) {
                         out.pieces.push_back({source_lo, destination_lo, packed_lo, extents});

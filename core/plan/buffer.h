@@ -19,9 +19,10 @@ enum class BufferRole : std::uint8_t { Source, Destination, Temporary };
 class Buffer {
  public:
   // At first no rank has it.
-  Buffer(BufferRole role, TensorId tensor, int dims, std::size_t slots)
+  Buffer(BufferRole role, TensorId tensor, int dims, std::size_t slots, std::int64_t first = 0)
       : role_(role),
         tensor_(tensor),
+        first_(first),
         dims_(dims),
         extents_(std::make_shared<std::vector<std::int64_t>>(slots * to_index(dims), -1)) {}
   // One of another tensor with the same shapes.
@@ -33,6 +34,8 @@ class Buffer {
 
   BufferRole role() const { return role_; }
   TensorId tensor() const { return tensor_; }
+  // Of a temporary of a series, the first of the tensors that it is for; otherwise 0.
+  std::int64_t first_of_series() const { return first_; }
   int dims() const { return dims_; }
   bool exists(Slot slot) const { return (*extents_)[at(slot)] >= 0; }
   Shape shape(Slot slot) const {
@@ -48,8 +51,8 @@ class Buffer {
   // 0 if the slot does not have the buffer.
   std::int64_t elements(Slot slot) const { return exists(slot) ? element_count(shape(slot)) : 0; }
   friend bool operator==(const Buffer& a, const Buffer& b) {
-    return a.role_ == b.role_ && a.tensor_ == b.tensor_ && a.dims_ == b.dims_ &&
-           (a.extents_ == b.extents_ || *a.extents_ == *b.extents_);
+    return a.role_ == b.role_ && a.tensor_ == b.tensor_ && a.first_ == b.first_ &&
+           a.dims_ == b.dims_ && (a.extents_ == b.extents_ || *a.extents_ == *b.extents_);
   }
 
  private:
@@ -57,6 +60,7 @@ class Buffer {
 
   BufferRole role_;
   TensorId tensor_;
+  std::int64_t first_;
   int dims_;
   std::shared_ptr<std::vector<std::int64_t>> extents_;
 };

@@ -23,7 +23,7 @@ class Joiner {
         buffers_.push_back(source ? source_of(tensor) : destination_of(tensor));
         continue;
       }
-      buffers_.push_back(into.add_temporary(tensor));
+      buffers_.push_back(into.add_temporary(tensor, buffer.first_of_series()));
       for (std::size_t s = 0; s < slots_.size(); ++s)
         if (auto slot = static_cast<Slot>(s); buffer.exists(slot))
           into.buffer(buffers_.back()).set_shape(slots_[s], shape(buffer.shape(slot)));

@@ -113,8 +113,8 @@ Slot Plan::slot_of(Rank rank) const {
   return static_cast<Slot>(it - ranks.begin());
 }
 
-BufferId Plan::add_temporary(TensorId tensor) {
-  buffers.emplace_back(BufferRole::Temporary, tensor, dims(), ranks.size());
+BufferId Plan::add_temporary(TensorId tensor, std::int64_t first) {
+  buffers.emplace_back(BufferRole::Temporary, tensor, dims(), ranks.size(), first);
   return BufferId{static_cast<std::int32_t>(buffers.size()) - 1};
 }
 

@@ -5,7 +5,8 @@
 // Tensors. A plan redistributes one tensor or several, each with its own request (dtype, shape,
 // meshes, placements). All boxes of a plan have the same number of dims: that of the tensor with
 // the most, at least 1. A tensor with fewer has leading dims of extent 1, so a 0-d tensor has shape
-// (1). The ranks are those of all tensors.
+// (1). The ranks are those of all tensors. In place of a tensor there can be a series of them
+// (core/layout/series.h); executors take the plan that written_out() makes of it.
 //
 // Buffers. Each belongs to a tensor and has its dtype. Source and destination of every tensor come
 // first, in turn, so that 0 and 1 are those of the first tensor; then the temporaries. A buffer has
@@ -31,6 +32,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -69,6 +71,8 @@ class MoveList {
   void push_back(const Move& move);
   void reserve(std::size_t moves);
   std::int64_t elements(std::size_t i) const;  // volume of move i
+  std::int64_t source_lo(std::size_t i, int d) const { return at(i, d).source_lo; }
+  std::int64_t extent(std::size_t i, int d) const { return at(i, d).extent; }
   BufferId source(std::size_t i) const { return buffers_[i].source; }
   friend bool operator==(const MoveList&, const MoveList&) = default;
 
@@ -81,6 +85,9 @@ class MoveList {
     std::int64_t source_lo, destination_lo, extent;
     friend bool operator==(const Coordinates&, const Coordinates&) = default;
   };
+  const Coordinates& at(std::size_t i, int d) const {
+    return coordinates_[i * to_index(dims_) + to_index(d)];
+  }
   int dims_;
   std::vector<Ends> buffers_;
   std::vector<Coordinates> coordinates_;  // `dims_` per move
@@ -272,6 +279,16 @@ struct Plan {
   Buffer& buffer(BufferId id) { return buffers[id]; }
   const Request& request(TensorId tensor) const { return tensors[tensor]; }
   const Request& request(BufferId id) const { return request(buffer(id).tensor()); }
+  // The dim of the buffer's boxes that counts the tensors of a series; none if it is of one tensor.
+  std::optional<int> series_dim(BufferId id) const {
+    const Request& of = request(id);
+    return of.tensors() > 1 ? std::optional(dims() - of.shape().size()) : std::nullopt;
+  }
+  // How many boxes of different tensors the move is.
+  std::int64_t boxes_of(const MoveList& moves, std::size_t i) const {
+    std::optional<int> dim = series_dim(moves.source(i));
+    return dim ? moves.extent(i, *dim) : 1;
+  }
   // The only tensor's request; CheckFailure if there are several.
   const Request& request() const;
   DType dtype(BufferId id) const { return request(id).dtype(); }
@@ -280,7 +297,8 @@ struct Plan {
   std::int64_t buffer_bytes(BufferId id, Slot slot) const {
     return buffer(id).elements(slot) * element_bytes(id);
   }
-  BufferId add_temporary(TensorId tensor = TensorId{0});
+  // Of a series for its tensors from `first` on.
+  BufferId add_temporary(TensorId tensor = TensorId{0}, std::int64_t first = 0);
   StepId add_step(StepBody body, std::vector<StepId> after, std::vector<int> axes = {});
 };
 

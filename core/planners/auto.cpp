@@ -103,22 +103,12 @@ class Candidates {
 // Names of plans that are no planner's: every tensor's own best plan, and collectives for some
 // tensors while a planner plans the rest together.
 constexpr std::string_view kSeparate = "separate", kMixed = "mixed-";
-// Above these, planning tensor by tensor takes longer than all else.
-constexpr std::size_t kMostEachKinds = 48, kMostEachRanks = 64, kMostEachShards = 1 << 14;
 
-bool is_job(const Demand& demand) { return demand.requests().size() > 1; }
+bool is_job(const Demand& demand) { return demand.tensor_count() > 1; }
 
 std::string too_large(const Demand& demand) {
-  std::size_t tensors = demand.requests().size(), ranks = demand.ranks().size();
-  if (tensors * ranks > kMostEachShards)
-    return fmt::format("{} tensors on {} ranks are more than {} shards", tensors, ranks,
-                       kMostEachShards);
-  if (ranks > kMostEachRanks)
-    return fmt::format("{} ranks are more than {}", ranks, kMostEachRanks);
-  if (demand.kinds().size() > kMostEachKinds)
-    return fmt::format("{} kinds of tensors are more than {}", demand.kinds().size(),
-                       kMostEachKinds);
-  return {};
+  return too_large_for_each_tensor(to_index(demand.tensor_count()), demand.ranks().size(),
+                                   demand.kinds().size());
 }
 
 // The best plan of every kind of tensor alone.

@@ -1,11 +1,51 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/planners/each_tensor.h"
-#include "core/plan/join.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "core/plan/join.h"
+
 namespace reshard {
+namespace {
+
+// Above these, planning tensor by tensor takes longer than all else.
+constexpr std::size_t kMostKinds = 48, kMostRanks = 64, kMostShards = 1 << 14;
+
+bool is_too_large(std::span<const Request> requests) {
+  std::set<Digest> kinds;
+  for (const Request& request : requests) kinds.insert(request.fingerprint());
+  return requests.size() > 1 &&
+         !too_large_for_each_tensor(requests.size(), ranks_of(requests).size(), kinds.size())
+              .empty();
+}
+
+}  // namespace
+
+std::string too_large_for_each_tensor(std::size_t tensors, std::size_t ranks, std::size_t kinds) {
+  if (tensors * ranks > kMostShards)
+    return fmt::format("{} tensors on {} ranks are more than {} shards", tensors, ranks,
+                       kMostShards);
+  if (ranks > kMostRanks) return fmt::format("{} ranks are more than {}", ranks, kMostRanks);
+  if (kinds > kMostKinds)
+    return fmt::format("{} kinds of tensors are more than {}", kinds, kMostKinds);
+  return {};
+}
+
+bool plans_only_together(const PlannerRow& planner, std::span<const Request> requests,
+                         const Stages& stages) {
+  if (planner.each_tensor) return false;
+  if (stages.empty()) return is_too_large(requests);
+  return std::all_of(stages.begin(), stages.end(), [&](const Stage& stage) {
+    std::vector<Request> own;
+    for (TensorId tensor : stage.tensors) own.push_back(requests[to_index(tensor)]);
+    return is_too_large(own);
+  });
+}
 
 void add_shifted(const Explanation& from, std::int32_t first, Explanation& to) {
   for (const Explanation::Line& line : from.lines())

@@ -95,15 +95,36 @@ class P2pPlanner {
     Slot slot = kind_->destination_slot[to_index(position)];
     std::int64_t addend = kind_->request().addends_wanted(position)[0];
     for_each_needed(*kind_, position, [&](const NeededPart& part) {
-      std::optional<Slot> sender;
+      const std::int64_t tensors = kind_->request().tensors();
       if (holds(*kind_, part, slot, addend)) {
-        if (pass == Pass::Near || pass == Pass::All) sender = slot;
-      } else {
-        sender = sender_of({kind_number_, kind_->holder_set(part.source, addend)},
-                           part.elements * kind_->element_bytes(), slot, pass);
+        if (pass == Pass::Near || pass == Pass::All) move_part(slot, slot, part, 0, tensors);
+        return;
       }
-      if (sender) move_part(*sender, slot, part);
+      Senders::Set set{kind_number_, kind_->holder_set(part.source, addend)};
+      for (std::int64_t i = 0, shares = shares_of(set.number); i < shares; ++i) {
+        std::int64_t first = tensors * i / shares, end = tensors * (i + 1) / shares;
+        std::int64_t elements = part.elements / tensors * (end - first);
+        if (auto sender = sender_of(set, elements * kind_->element_bytes(), slot, pass))
+          move_part(*sender, slot, part, first, end);
+      }
     });
+  }
+
+  // Among how many replicas the tensors of a series are divided: so many that those who need a part
+  // ask each replica for some of it.
+  std::int64_t shares_of(HolderSet set) {
+    const std::int64_t tensors = kind_->request().tensors();
+    auto replicas = static_cast<std::int64_t>(kind_->holder_count(set));
+    if (tensors == 1 || replicas == 1) return 1;
+    std::vector<std::int64_t>& needed = needed_[kind_number_];
+    if (needed.empty()) {
+      needed.resize(kind_->holder_sets(), 0);
+      for (std::int32_t at = 0; at < std::ssize(kind_->destination_slot); ++at)
+        for_each_needed(*kind_, at, [&](const NeededPart& part) {
+          ++needed[to_index(kind_->holder_set(part.source, 0))];
+        });
+    }
+    return std::min(tensors, ceil_div(replicas, needed[to_index(set)]));
   }
 
   // Nothing if another pass serves it.
@@ -126,11 +147,18 @@ class P2pPlanner {
     return out;
   }
 
-  void move_part(Slot sender, Slot receiver, const NeededPart& part) {
+  // Of a series tensors [first, end).
+  void move_part(Slot sender, Slot receiver, const NeededPart& part, std::int64_t first,
+                 std::int64_t end) {
     BufferId source = source_of(tensor_), destination = destination_of(tensor_);
+    const std::optional<int> series_dim = plan_.series_dim(source);
     for_each_fragment(
         *kind_, part, sender, receiver, plan_.dims(),
-        [&](const DimVector& source_lo, const DimVector& destination_lo, const DimVector& extents) {
+        [&](DimVector source_lo, DimVector destination_lo, DimVector extents) {
+          if (series_dim) {
+            source_lo[*series_dim] = destination_lo[*series_dim] = first;
+            extents[*series_dim] = end - first;
+          }
           add(sender, receiver, {source, destination, source_lo, destination_lo, extents});
         });
   }
@@ -209,7 +237,8 @@ class P2pPlanner {
   FoldPlanner folds_;
   Divisions divide_own_, divide_landed_;
   std::map<TensorId, BufferId> landings_;
-  std::vector<bool> served_;  // per part from another rank, in order
+  std::map<std::size_t, std::vector<std::int64_t>> needed_;  // by kind of series, set: how often
+  std::vector<bool> served_;                                 // per part from another rank, in order
   std::size_t visited_ = 0;
   // Of the tensor that is being served:
   std::size_t kind_number_ = 0;

@@ -85,7 +85,7 @@ BufferId FoldPlanner::add_temporary(Slot slot, const Shape& shape) {
 }
 
 // Plans that `owner` folds `box`: addends to it, the fold, results from it. Arriving addends are
-// stacked along dim 0 of one temporary.
+// stacked along the tensor's first dim in one temporary.
 void FoldPlanner::own(const Item& item, const Box& box, Slot owner) {
   std::optional<std::int64_t> held = held_addend(*kind_, item, owner);
   std::vector<std::int64_t> arriving;
@@ -95,8 +95,9 @@ void FoldPlanner::own(const Item& item, const Box& box, Slot owner) {
   owned_[to_index(owner)] += bytes;
 
   Shape stacked = box.extents();
-  std::int64_t block = stacked[0];
-  stacked[0] *= static_cast<std::int64_t>(arriving.size());
+  const int first_dim = stacked.size() - kind_->dims();
+  std::int64_t block = stacked[first_dim];
+  stacked[first_dim] *= static_cast<std::int64_t>(arriving.size());
   BufferId landing = add_temporary(owner, stacked), destination = destination_of(tensor_);
   bool owner_needs = std::binary_search(item.needing.begin(), item.needing.end(), owner);
   BufferId result = owner_needs ? destination : add_temporary(owner, box.extents());
@@ -119,7 +120,7 @@ void FoldPlanner::own(const Item& item, const Box& box, Slot owner) {
             continue;
           }
           DimVector lo = packed_lo;
-          lo[0] += static_cast<std::int64_t>(next) * block;
+          lo[first_dim] += static_cast<std::int64_t>(next) * block;
           Slot sender = from[next++];
           addends_.add(
               sender, owner,

@@ -10,7 +10,7 @@
 // depths if the pipeline is still slow. For small messages more packings are tried, among them that
 // of fewest latencies. If every step costs a launch, all depths are tried in few steps, and also
 // p2p's plan. The fastest plan is taken. For a large job, and each stage of it, few plans are made
-// or only one; none if p2p's plan is faster than the busiest link of the trees.
+// or only one; none if p2p's plan is near the bound or faster than the busiest link of the trees.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -21,6 +21,7 @@
 #include "core/packing/pipelined_trees.h"
 #include "core/packing/stage_loads.h"
 #include "core/plan/streams.h"
+#include "core/planners/near_bound.h"
 #include "core/planners/packings.h"
 #include "core/planners/planner.h"
 #include "core/traffic/accounting.h"
@@ -83,6 +84,8 @@ class PackedPlanner {
       offer({}, 1);
       return taken();
     }
+    if (std::optional<Plan> near = p2p_near_bound(demand_, input_, bound_ps_))
+      return *std::move(near);
     const Packing& usual = packing(usual_aim());
     hops_ = hops_of(usual);
     std::int32_t count = chunks_for(usual);
@@ -118,7 +121,7 @@ class PackedPlanner {
 
   const Packing& packing(const Aim& aim) { return packings_.of(aim, is_large()); }
   Aim usual_aim() const { return is_job() ? kJob : kUsual; }
-  bool is_job() const { return demand_.requests().size() > 1; }
+  bool is_job() const { return demand_.tensor_count() > 1; }
   // Whether making more than one plan would take too long; and whether making many would.
   bool is_large() const {
     return demand_.ranks().size() > 256 || (is_job() && (hops_ > 1 << 14 || all_hops() > 1 << 17));

@@ -14,7 +14,7 @@ namespace {
 // Jobs of many tensors have finer ones, as they have many commodities for the same links.
 std::int32_t granules_for(const Commodities& commodities, const RankRoutes& routes,
                           std::int64_t symmetries, std::int64_t target_ps) {
-  bool many = commodities.demand().requests().size() > 1;
+  bool many = commodities.demand().tensor_count() > 1;
   const Int128 kMaxGranules = many ? 1 << 13 : 512, kShare = many ? 1024 : 32;
   const Int128 kMaxHops = many ? 1 << 17 : 1 << 18;
   Int128 bytes = 0, narrowest = 0, needers = 0;
@@ -46,7 +46,7 @@ Packing Packings::found(const Aim& aim, bool quickly) const {
   options.target_ps = aim.bounds * bound_ps_;
   options.latency_permille = aim.latency_permille;
   options.shallower_rounds = aim.shallower_rounds;
-  if (commodities_.demand().requests().size() > 1) {
+  if (commodities_.demand().tensor_count() > 1) {
     options.together = 2;
     options.latency_of_full = true;
     options.rounds = 4;

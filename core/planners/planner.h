@@ -122,6 +122,14 @@ Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput
 // not fit. Does not prove the plan.
 Plan make_plan(const PlannerRow& planner, const Demand& demand, const PlannerInput& input);
 
+// Whether the planner plans no tensor of the job, or of one of its stages, by itself: then tensors
+// that lie alike can be planned as series (core/layout/series.h), and are, as the job is large.
+bool plans_only_together(const PlannerRow& planner, std::span<const Request> requests,
+                         const Stages& stages);
+
+// Why planning tensor by tensor would take too long; empty: it would not.
+std::string too_large_for_each_tensor(std::size_t tensors, std::size_t ranks, std::size_t kinds);
+
 // The strategies, one file each.
 Plan plan_rule(const Demand& demand, const PlannerInput& input);    // rule.cpp
 Plan plan_graph(const Demand& demand, const PlannerInput& input);   // graph.cpp

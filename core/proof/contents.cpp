@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Look-ups are binary searches along the dim that separates pieces best. Overlaps are searched by
-// cutting: sort along a dim, cut wherever no piece crosses, and continue inside each part along the
-// other dims. The pieces of layouts always separate that way; those that do not are compared pair
-// by pair.
+// Look-ups go down trees of pieces. Overlaps are searched by cutting: sort along a dim, cut wherever
+// no piece crosses, and continue inside each part along the other dims. The pieces of layouts always
+// separate that way; those that do not are compared pair by pair.
 #include "core/proof/contents.h"
 
 #include <algorithm>
@@ -65,38 +64,57 @@ void Contents::index_all() const {
   if (indexed_ == size()) return;
   Numbers pieces(size() - indexed_);
   std::iota(pieces.begin(), pieces.end(), static_cast<std::uint32_t>(indexed_));
-  for (; !runs_.empty() && runs_.back().order.size() <= 2 * pieces.size(); runs_.pop_back())
-    pieces.insert(pieces.begin(), runs_.back().order.begin(), runs_.back().order.end());
-  runs_.push_back(run_of(std::move(pieces)));
+  for (; !trees_.empty() && trees_.back().order.size() <= 2 * pieces.size(); trees_.pop_back())
+    pieces.insert(pieces.begin(), trees_.back().order.begin(), trees_.back().order.end());
+  trees_.push_back(tree_of(std::move(pieces)));
   indexed_ = size();
 }
 
-Contents::Run Contents::run_of(Numbers pieces) const {
-  Run run;
-  std::size_t best = 0;
-  for (int d = 0; d < dims_; ++d) {
-    std::vector<std::int64_t> starts;
-    starts.reserve(pieces.size());
-    for (std::uint32_t i : pieces) starts.push_back(lo(i, d));
-    if (!std::is_sorted(starts.begin(), starts.end())) std::sort(starts.begin(), starts.end());
-    auto distinct = to_index(std::unique(starts.begin(), starts.end()) - starts.begin());
-    if (distinct > best) {
-      best = distinct;
-      run.dim = d;
-    }
-  }
-  sort_along(run.dim, pieces.begin(), pieces.end());
-  for (std::uint32_t i : pieces)
-    run.reach.push_back(run.reach.empty() ? hi(i, run.dim)
-                                          : std::max(run.reach.back(), hi(i, run.dim)));
-  run.order = std::move(pieces);
-  return run;
+Contents::Tree Contents::tree_of(Numbers pieces) const {
+  Tree out;
+  out.order = std::move(pieces);
+  divide(out, 0, 0, out.order.size());
+  return out;
 }
 
-std::size_t Contents::candidates(const Run& run, const Box& box) const {
-  auto it = std::partition_point(run.order.begin(), run.order.end(),
-                                 [&](std::uint32_t i) { return lo(i, run.dim) < box.hi[run.dim]; });
-  return to_index(it - run.order.begin());
+void Contents::divide(Tree& tree, std::size_t node, std::size_t begin, std::size_t end) const {
+  const std::size_t width = 2 * to_index(dims_);
+  if (tree.bounds.size() < (node + 1) * width) tree.bounds.resize((node + 1) * width);
+  for (int d = 0; d < dims_; ++d) {
+    std::int64_t least = lo(tree.order[begin], d), most = hi(tree.order[begin], d);
+    for (std::size_t k = begin; k < end; ++k) {
+      least = std::min(least, lo(tree.order[k], d));
+      most = std::max(most, hi(tree.order[k], d));
+    }
+    tree.bounds[node * width + 2 * to_index(d)] = least;
+    tree.bounds[node * width + 2 * to_index(d) + 1] = most;
+  }
+  auto at = [&](std::size_t k) { return tree.order.begin() + static_cast<std::ptrdiff_t>(k); };
+  if (end - begin <= kLeaf) return std::sort(at(begin), at(end));
+  const int dim = dim_to_halve(tree, begin, end);
+  const std::size_t middle = begin + (end - begin) / 2;
+  std::nth_element(at(begin), at(middle), at(end), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(lo(a, dim), a) < std::pair(lo(b, dim), b);
+  });
+  divide(tree, 2 * node + 1, begin, middle);
+  divide(tree, 2 * node + 2, middle, end);
+}
+
+int Contents::dim_to_halve(const Tree& tree, std::size_t begin, std::size_t end) const {
+  int best = 0;
+  double most = -1;
+  for (int d = 0; d < dims_; ++d) {
+    std::int64_t least = lo(tree.order[begin], d), greatest = least;
+    double extents = 0;
+    for (std::size_t k = begin; k < end; ++k) {
+      least = std::min(least, lo(tree.order[k], d));
+      greatest = std::max(greatest, lo(tree.order[k], d));
+      extents += static_cast<double>(hi(tree.order[k], d) - lo(tree.order[k], d));
+    }
+    double side_by_side = static_cast<double>(greatest - least) / std::max(extents, 1.0);
+    if (side_by_side > most) most = side_by_side, best = d;
+  }
+  return best;
 }
 
 std::optional<std::pair<std::size_t, std::size_t>> Contents::first_overlap() const {

@@ -3,6 +3,7 @@
 // elements and the step that wrote them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -81,9 +82,7 @@ class Contents {
       return covered;
     }
     index_all();
-    for (const Run& run : runs_)
-      for (std::size_t k = candidates(run, box); k-- > 0 && run.reach[k] > box.lo[run.dim];)
-        look(run.order[k]);
+    for (const Tree& tree : trees_) look_in(tree, box, look);
     return covered;
   }
   std::int64_t volume() const { return volume_; }
@@ -100,17 +99,45 @@ class Contents {
   bool meets(std::size_t i, const Box& box) const;
   bool overlap(std::size_t i, std::size_t j) const;
   using Numbers = std::vector<std::uint32_t>;
-  // Pieces by ascending lo along the dim with the most distinct starts. reach[k] is the greatest hi
-  // among the first k + 1 of them.
-  struct Run {
-    int dim = 0;
+  // Pieces halved again and again along the dim in which most of them lie side by side, down to
+  // leaves of a few. Node n has the halves 2n + 1 and 2n + 2; a node's bounds are the lowest lo and
+  // the highest hi of its pieces, dim by dim.
+  struct Tree {
     Numbers order;
-    std::vector<std::int64_t> reach;
+    std::vector<std::int64_t> bounds;
   };
+  static constexpr std::size_t kLeaf = 8;
   void index_all() const;
-  Run run_of(Numbers pieces) const;
-  // The number of pieces of the run that begin before the box's end.
-  std::size_t candidates(const Run& run, const Box& box) const;
+  Tree tree_of(Numbers pieces) const;
+  void divide(Tree& tree, std::size_t node, std::size_t begin, std::size_t end) const;
+  int dim_to_halve(const Tree& tree, std::size_t begin, std::size_t end) const;
+  bool bounds_meet(const Tree& tree, std::size_t node, const Box& box) const {
+    const std::int64_t* at = tree.bounds.data() + node * 2 * to_index(dims_);
+    for (int d = 0; d < dims_; ++d, at += 2)
+      if (at[0] >= box.hi[d] || at[1] <= box.lo[d]) return false;
+    return true;
+  }
+  // Calls look(piece) for pieces of the leaves whose bounds meet the box.
+  template <class Look>
+  void look_in(const Tree& tree, const Box& box, Look&& look) const {
+    struct Range {
+      std::size_t node, begin, end;
+    };
+    std::array<Range, 64> left;  // at most one per level, and there are fewer than 2^32 pieces
+    std::size_t count = 0;
+    left[count++] = {0, 0, tree.order.size()};
+    while (count > 0) {
+      auto [node, begin, end] = left[--count];
+      if (!bounds_meet(tree, node, box)) continue;
+      if (end - begin <= kLeaf) {
+        for (std::size_t k = begin; k < end; ++k) look(tree.order[k]);
+        continue;
+      }
+      std::size_t middle = begin + (end - begin) / 2;
+      left[count++] = {2 * node + 2, middle, end};
+      left[count++] = {2 * node + 1, begin, middle};
+    }
+  }
   // Sorts the pieces of this range by lo along a dim, then by number.
   void sort_along(int d, Numbers::iterator begin, Numbers::iterator end) const;
   std::optional<std::pair<std::size_t, std::size_t>> overlap_among(Numbers& pieces,
@@ -120,9 +147,9 @@ class Contents {
   int dims_;
   std::vector<std::int64_t> values_;  // per piece: lo, hi, shift by dim; (fold, writer) packed
   std::int64_t volume_ = 0;           // of all pieces
-  // Covers the first indexed_ pieces. Each run is more than twice as long as the next, so
-  // alternating writes and reads do not sort everything each time.
-  mutable std::vector<Run> runs_;
+  // Cover the first indexed_ pieces. Each has more than twice as many as the next, so alternating
+  // writes and reads do not sort everything each time.
+  mutable std::vector<Tree> trees_;
   mutable std::size_t indexed_ = 0;
 };
 

@@ -183,14 +183,13 @@ void lower(const Plan& plan, const Step& step, Operations& out) {
 
 namespace {
 
-// Calls visit(buffer that it comes from, bytes) for every box of a message.
+// Calls visit(number of the move, its bytes) for every move of a message.
 template <class Visit>
-void for_each_box(const Plan& plan, const ExchangeStep& step, const ExchangeStep::Message& message,
-                  Visit&& visit) {
+void for_each_sent(const Plan& plan, const ExchangeStep& step, const ExchangeStep::Message& message,
+                   Visit&& visit) {
   for (std::uint32_t i = 0; i < message.moves.count; ++i) {
     std::size_t at = std::size_t{message.moves.first} + i;
-    BufferId from = step.moves.source(at);
-    visit(from, step.moves.elements(at) * plan.element_bytes(from));
+    visit(at, step.moves.elements(at) * plan.element_bytes(step.moves.source(at)));
   }
 }
 
@@ -200,10 +199,12 @@ void for_each_message(const Plan& plan, const Step& step, const VisitMessage& vi
   const auto* exchange = std::get_if<ExchangeStep>(&step.body);
   if (exchange == nullptr) return;
   for (const ExchangeStep::Message& message : exchange->messages) {
-    std::int64_t bytes = 0;
-    for_each_box(plan, *exchange, message,
-                 [&](BufferId, std::int64_t of_box) { add_bytes(bytes, of_box); });
-    visit(message.source, message.destination, bytes, message.moves.count);
+    std::int64_t bytes = 0, boxes = 0;
+    for_each_sent(plan, *exchange, message, [&](std::size_t move, std::int64_t of_move) {
+      add_bytes(bytes, of_move);
+      boxes += plan.boxes_of(exchange->moves, move);
+    });
+    visit(message.source, message.destination, bytes, boxes);
   }
 }
 
@@ -211,8 +212,13 @@ void for_each_sent_box(const Plan& plan, const Step& step, const VisitSentBox& v
   const auto* exchange = std::get_if<ExchangeStep>(&step.body);
   if (exchange == nullptr) return;
   for (const ExchangeStep::Message& message : exchange->messages)
-    for_each_box(plan, *exchange, message, [&](BufferId from, std::int64_t bytes) {
-      visit(message.source, message.destination, plan.buffer(from).tensor(), bytes);
+    for_each_sent(plan, *exchange, message, [&](std::size_t move, std::int64_t bytes) {
+      const MoveList& moves = exchange->moves;
+      const Buffer& from = plan.buffer(moves.source(move));
+      std::optional<int> dim = plan.series_dim(moves.source(move));
+      visit(message.source, message.destination,
+            {from.tensor(), from.first_of_series() + (dim ? moves.source_lo(move, *dim) : 0),
+             plan.boxes_of(moves, move), bytes});
     });
 }
 

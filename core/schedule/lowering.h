@@ -52,10 +52,14 @@ using VisitMessage =
     std::function<void(Slot source, Slot destination, std::int64_t bytes, std::int64_t boxes)>;
 void for_each_message(const Plan& plan, const Step& step, const VisitMessage& visit);
 
-// Calls visit(source, destination, tensor, bytes) for every box of the messages of an exchange, in
-// their order; for other steps never.
-using VisitSentBox =
-    std::function<void(Slot source, Slot destination, TensorId tensor, std::int64_t bytes)>;
+// A box of a message, or one of as many tensors of a series, of which `first` is the first.
+struct SentBox {
+  TensorId tensor;
+  std::int64_t first, boxes, bytes;  // of all boxes
+};
+// Calls visit(source, destination, box) for every box of the messages of an exchange, in their
+// order; for other steps never.
+using VisitSentBox = std::function<void(Slot source, Slot destination, const SentBox& box)>;
 void for_each_sent_box(const Plan& plan, const Step& step, const VisitSentBox& visit);
 
 // Calls visit(buffer, slot, is_write) for every access of a step; for a collective once per member

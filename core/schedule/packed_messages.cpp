@@ -2,6 +2,7 @@
 #include "core/schedule/packed_messages.h"
 
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "core/base/integers.h"
@@ -12,10 +13,13 @@ namespace {
 
 enum class MessageEnd : std::uint8_t { Sender, Receiver };
 
-// The first element of a move's box in its buffer at one end, if it is contiguous there.
+// The first element of a move's box in its buffer at one end, if it is contiguous there. Tensors of
+// a series are apart.
 std::optional<std::int64_t> stretch_at(const Plan& plan, const Move& move, Slot slot,
                                        MessageEnd end) {
   bool sends = end == MessageEnd::Sender;
+  if (std::optional<int> dim = plan.series_dim(move.source); dim && move.extents[*dim] > 1)
+    return std::nullopt;
   return stretch_of(plan.buffer(sends ? move.source : move.destination).shape(slot),
                     sends ? move.source_lo : move.destination_lo, move.extents);
 }
@@ -29,9 +33,12 @@ class Contiguity {
     if (!holds_) return;
     BufferId buffer = end_ == MessageEnd::Sender ? move.source : move.destination;
     std::optional<std::int64_t> at = stretch_at(plan_, move, slot_, end_);
-    holds_ = at && (is_first_ || next_ == std::pair(buffer, *at));
+    const std::optional<int> dim = plan_.series_dim(buffer);
+    const std::int64_t tensor =
+        !dim ? 0 : (end_ == MessageEnd::Sender ? move.source_lo : move.destination_lo)[*dim];
+    holds_ = at && (is_first_ || next_ == std::tuple(buffer, tensor, *at));
     if (!holds_) return;
-    next_ = {buffer, *at + elements};
+    next_ = {buffer, tensor, *at + elements};
     is_first_ = false;
   }
   bool holds() const { return holds_; }
@@ -41,7 +48,8 @@ class Contiguity {
   Slot slot_;
   MessageEnd end_;
   bool holds_ = true, is_first_ = true;
-  std::pair<BufferId, std::int64_t> next_ = {};  // unless the first
+  // Unless the first: buffer, tensor of the series, element.
+  std::tuple<BufferId, std::int64_t, std::int64_t> next_ = {};
 };
 
 // The outermost dim such that the box of one index in all dims before it is contiguous at both
@@ -77,20 +85,25 @@ PackedBytes packed_bytes(const Plan& plan, const ExchangeStep& step,
   PackedBytes out;
   auto bytes_of = [&](std::size_t i) {
     std::size_t at = message.moves.first + i;
-    return step.moves.elements(at) * plan.element_bytes(step.moves.source(at));
+    return step.moves.elements(at) * plan.element_bytes(step.moves.source(at)) /
+           plan.boxes_of(step.moves, at);
   };
   for_each_transfer(message.moves.count, bytes_of, [&](std::size_t first, std::size_t count) {
-    std::int64_t bytes = 0;
+    std::int64_t bytes = 0, alike = 1;
     Contiguity sender(plan, message.source, MessageEnd::Sender),
         receiver(plan, message.destination, MessageEnd::Receiver);
     for (std::size_t i = first; i < first + count; ++i) {
       Move move = step.moves[message.moves.first + i];
+      // Large boxes of a series are a transfer each.
+      if (std::optional<int> dim = plan.series_dim(move.source);
+          dim && bytes_of(i) >= kOwnTransferBytes)
+        alike = std::exchange(move.extents[*dim], 1);
       std::int64_t elements = element_count(move.extents);
       bytes += elements * plan.element_bytes(move.source);
       sender.add(move, elements);
       receiver.add(move, elements);
     }
-    bytes = ceil_div(bytes, kPackedAlignment) * kPackedAlignment;
+    bytes = alike * ceil_div(bytes, kPackedAlignment) * kPackedAlignment;
     if (!sender.holds()) out.sender += bytes;
     if (!receiver.holds()) out.receiver += bytes;
   });

@@ -83,12 +83,11 @@ RunReport Job::report_with_torch(bool with_path) const {
 }
 
 void Job::add_as_one(RunReport& report) {
-  const Plan& own = plan();
-  if (own.tensors.size() * own.ranks.size() > kMostShardsTried) return;
+  if (study_->tensors().size() * study_->plan_in_series().ranks.size() > kMostShardsTried) return;
   try {
-    std::shared_ptr<Study> together = studies_.of(own.tensors, {}, own.stages);
+    std::shared_ptr<Study> together = studies_.of(study_->tensors(), {}, study_->stages());
     if (together->time_ps() < report.time_ps)
-      report.as_one = {together->plan().planner, together->time_ps()};
+      report.as_one = {together->plan_in_series().planner, together->time_ps()};
   } catch (const InputError&) {  // no plan within the memory limit
   }
 }
@@ -97,20 +96,21 @@ DataReport Job::moved(std::int64_t budget_bytes) const {
   if (!from_elsewhere_) return sim::moved(studies_, study_->shared_plan(), budget_bytes, stored());
   if (store_bytes(plan()) > budget_bytes)
     return not_moved(
-        plan(), "a plan from a file cannot be reduced, and its full size is above the data budget");
+        study_->tensors(),
+        "a plan from a file cannot be reduced, and its full size is above the data budget");
   return move_and_check(study_->shared_plan(), {}, budget_bytes, memory_of_machine_bytes());
 }
 
 DataReport Job::moved_if_within(std::int64_t budget_bytes) const {
-  std::int64_t needed = data_bytes(plan(), stored());
+  std::int64_t needed = data_bytes(study_->plan_in_series(), stored());
   if (needed <= budget_bytes) return moved(budget_bytes);
-  return not_moved(plan(), fmt::format("it takes {}, above the data budget of {}",
-                                       bytes_text(needed), bytes_text(budget_bytes)));
+  return not_moved(study_->tensors(), fmt::format("it takes {}, above the data budget of {}",
+                                                  bytes_text(needed), bytes_text(budget_bytes)));
 }
 
-DataReport not_moved(const Plan& plan, std::string why) {
+DataReport not_moved(std::span<const Request> tensors, std::string why) {
   DataReport report;
-  if (plan.tensors.size() == 1) report.shape = plan.request().shape();
+  if (tensors.size() == 1) report.shape = tensors.front().shape();
   report.note = std::move(why);
   return report;
 }

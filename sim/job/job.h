@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,7 @@ class Job {
   Job(const Subject& subject, std::shared_ptr<const Topology> topology, const PlannerRow& planner,
       const StudyOptions& options);
 
-  const Plan& plan() const { return study_->plan(); }
+  const Plan& plan() const { return study_->plan(); }  // of the tensors
   // Of the buffers that the plan's requests are of; null: of none.
   const StoredRequests* stored() const { return layouts_ ? layouts_->requests.get() : nullptr; }
   Study& study() const { return *study_; }
@@ -66,6 +67,6 @@ class Job {
 // Jobs of more shards (tensors times ranks) are not planned only to say that it would be faster.
 inline constexpr std::size_t kMostShardsTried = std::size_t{1} << 16;
 
-DataReport not_moved(const Plan& plan, std::string why);
+DataReport not_moved(std::span<const Request> tensors, std::string why);
 
 }  // namespace reshard::sim

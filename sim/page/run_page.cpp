@@ -132,7 +132,10 @@ void add_run_panels(Page& page, const RunReport& report, Study& study,
         page.add_panel(
             "timeline", timeline_heading,
             "What each rank does over time, by step of the plan, and what the run waits for."),
-        {workload_of(study.shared_plan()), {}, timeline, report.path ? &*report.path : nullptr});
+        {workload_of(study.shared_plan_in_series()),
+         {},
+         timeline,
+         report.path ? &*report.path : nullptr});
   if (report.job)
     draw_kinds(
         page.add_panel("tensors", "Tensors",
@@ -160,7 +163,7 @@ void add_run_panels(Page& page, const RunReport& report, Study& study,
                timeline, topology);
   }
   draw_memory(page.add_panel("memory", "Memory", "Peak memory of each rank."),
-              memory_of(study.plan(), report.bytes));
+              memory_of(study.plan_in_series(), report.bytes));
   list_stages(page, report);
   list_steps(page, report);
 }
@@ -209,7 +212,7 @@ std::string validate_page(const ValidateReport& report, Study& study, const Time
   if (median.end_ps > 0)
     draw_timeline(page.add_panel("measured-timeline", "Measured timeline",
                                  "What each rank did over time, in the median run."),
-                  {workload_of(study.shared_plan()), {}, median});
+                  {workload_of(study.shared_plan_in_series()), {}, median});
   add_run_panels(page, predicted, study, "Predicted timeline");
   return page.text();
 }

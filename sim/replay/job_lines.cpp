@@ -5,12 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "sim/study/tensors/tensor_use.h"
-
 namespace reshard::sim {
 
 std::optional<JobFacts> job_facts_of(const Trace& trace,
-                                     std::span<const std::shared_ptr<const Plan>> plans,
+                                     std::span<const std::shared_ptr<Study>> studies,
                                      std::span<const std::shared_ptr<const Carriage>> transports,
                                      const Timeline& timeline, const Topology& topology) {
   std::vector<const Request*> tensors;
@@ -18,14 +16,15 @@ std::optional<JobFacts> job_facts_of(const Trace& trace,
   std::vector<Rank> ranks;
   // The bound holds for all of them if it holds for those whose switches do most.
   Switches use = Switches::Forward;
-  for (std::size_t op = 0; op < plans.size(); ++op) {
-    if (!plans[op] || plans[op]->tensors.size() == 1) continue;
+  for (std::size_t op = 0; op < studies.size(); ++op) {
+    if (!studies[op] || studies[op]->tensors().size() == 1) continue;
     // Names are those of the line: equal jobs share a plan, whatever their names.
     for (const Request& request : *std::get<TraceRedistribute>(trace.operations[op].body).requests)
       tensors.push_back(&request);
-    auto of_line = tensor_uses(*plans[op], timeline, id_of<OpId>(op));
+    auto of_line = studies[op]->tensor_uses(timeline, id_of<OpId>(op));
     uses.insert(uses.end(), of_line.begin(), of_line.end());
-    ranks.insert(ranks.end(), plans[op]->ranks.begin(), plans[op]->ranks.end());
+    const std::vector<Rank>& own = studies[op]->plan_in_series().ranks;
+    ranks.insert(ranks.end(), own.begin(), own.end());
     if (switches_of(transports[op]->kind()) == Switches::Reduce) use = Switches::Reduce;
   }
   if (tensors.empty()) return std::nullopt;

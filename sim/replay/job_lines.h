@@ -7,18 +7,18 @@
 #include <span>
 
 #include "core/plan/executor.h"
-#include "core/plan/plan.h"
 #include "core/topology/topology.h"
+#include "sim/study/study.h"
 #include "sim/study/tensors/job_facts.h"
 #include "sim/trace/trace.h"
 #include "sim/transport/transport.h"
 
 namespace reshard::sim {
 
-// The facts of their tensors, of all such lines together; none if there are none. Plans (null for
+// The facts of their tensors, of all such lines together; none if there are none. Studies (null for
 // other operations) and transports by operation; `timeline` of the trace, with spans.
 std::optional<JobFacts> job_facts_of(const Trace& trace,
-                                     std::span<const std::shared_ptr<const Plan>> plans,
+                                     std::span<const std::shared_ptr<Study>> studies,
                                      std::span<const std::shared_ptr<const Carriage>> transports,
                                      const Timeline& timeline, const Topology& topology);
 

@@ -24,7 +24,7 @@ struct Different {
   const TraceRedistribute* job = nullptr;
   std::optional<TransportKind> transport;
   OpId first{0};  // the first operation with it
-  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<Study> study;
   std::int64_t bytes_received = 0;
   std::string text;
   DataReport data = {};
@@ -55,7 +55,10 @@ class Replay {
     if (!report_.findings.empty()) return std::move(report_);
     bound();
     fill_rows();
-    report_.job = job_facts_of(trace_, plans_, transports_, report_.timeline, topology_);
+    std::vector<std::shared_ptr<Study>> studies(plans_.size());
+    for (std::size_t op = 0; op < studies.size(); ++op)
+      if (plans_[op]) studies[op] = different_of(op).study;
+    report_.job = job_facts_of(trace_, studies, transports_, report_.timeline, topology_);
     fill_late();
     fill_links();
     label_setups();
@@ -72,27 +75,29 @@ class Replay {
   void make_plans() {
     std::size_t count = trace_.operations.size();
     plans_.resize(count);
+    different_by_op_.resize(count);
+    std::map<std::pair<Digest, std::optional<TransportKind>>, std::size_t> numbers;
     for (std::size_t i = 0; i < count; ++i) {
       OpId op{static_cast<std::int32_t>(i)};
       const auto* wanted = std::get_if<TraceRedistribute>(&trace_.operations[i].body);
       if (wanted == nullptr) continue;
       progress("planning", i, count);
-      std::shared_ptr<const Study> study;
+      std::shared_ptr<Study> study;
       try {
         study = studies_.of(*wanted->requests, trace_.operations[i].transport, wanted->stages);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(op));
       }
       std::optional<TransportKind> transport = trace_.operations[i].transport;
-      auto [it, is_new] = number_of_.try_emplace(
+      auto [it, is_new] = numbers.try_emplace(
           {fingerprint_of(*wanted->requests, wanted->stages), transport}, different_.size());
       if (is_new)
-        different_.push_back({wanted, transport, op, study->shared_plan(),
-                              study->bytes().received_total,
+        different_.push_back({wanted, transport, op, study, study->bytes().received_total,
                               job_text(*wanted->requests, wanted->stages)});
       report_.peak_bytes_max = std::max(report_.peak_bytes_max, study->bytes().peak_max);
       // If the cache dropped the study and it was made again, the first copy of the plan is kept.
-      plans_[i] = different_[it->second].plan;
+      different_by_op_[i] = it->second;
+      plans_[i] = different_of(i).study->shared_plan_in_series();
     }
     progress("planning", count, count);
   }
@@ -105,7 +110,7 @@ class Replay {
       progress("moving data", i, different_.size());
       Different& different = different_[i];
       try {
-        different.data = moved(studies_, different.plan, report_.data_budget_bytes);
+        different.data = moved(studies_, different.study->shared_plan(), report_.data_budget_bytes);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(different.first));
       }
@@ -241,10 +246,7 @@ class Replay {
                               duration_text(report_.time_ps), duration_text(report_.bound_ps)));
   }
 
-  const Different& different_of(std::size_t op) const {
-    return different_[number_of_.at({fingerprint_of(plans_[op]->tensors, plans_[op]->stages),
-                                     trace_.operations[op].transport})];
-  }
+  const Different& different_of(std::size_t op) const { return different_[different_by_op_[op]]; }
 
   std::string label_of(OpId op) const {
     const TraceLine& line = trace_.line_of(op);
@@ -272,7 +274,7 @@ class Replay {
     if (std::holds_alternative<TraceRedistribute>(given.body)) {
       row.text = different_of(op).text;
       row.planner = plans_[op]->planner;
-      row.tensors = static_cast<std::int64_t>(plans_[op]->tensors.size());
+      row.tensors = std::ssize(different_of(op).study->tensors());
     } else if (std::holds_alternative<PointToPoint>(operation.body)) {
       row.op = "message";
     } else if (std::holds_alternative<TraceCall>(given.body)) {
@@ -379,7 +381,7 @@ class Replay {
   ReplayReport report_;
   std::vector<std::shared_ptr<const Plan>> plans_;  // by operation
   // Index in different_, by request and transport.
-  std::map<std::pair<Digest, std::optional<TransportKind>>, std::size_t> number_of_;
+  std::vector<std::size_t> different_by_op_;                   // of redistributions
   std::vector<std::shared_ptr<const Carriage>> transports_;    // by operation
   std::vector<Carrier*> carriers_, ideal_;                     // by operation
   std::vector<Different> different_;                           // in order of first appearance

@@ -39,12 +39,12 @@ void add_reasons(const Explanation& explanation, RunReport& report) {
 }
 
 RunReport::JobReport job_report(Study& study) {
-  const Plan& plan = study.plan();
   const Timeline& timeline = study.timeline();
-  IndexVector<TensorId, TensorUse> uses = tensor_uses(plan, timeline);
-  CutSets sets(study.topology(), plan.ranks, switches_of(study.transport()));
+  IndexVector<TensorId, TensorUse> uses = study.tensor_uses(timeline);
+  CutSets sets(study.topology(), study.plan_in_series().ranks, switches_of(study.transport()));
   RequestDemand demand;
-  RunReport::JobReport out{job_facts(pointers_to(plan.tensors), uses, timeline, sets, &demand), {}};
+  RunReport::JobReport out{job_facts(pointers_to(study.tensors()), uses, timeline, sets, &demand),
+                           {}};
   // What kinds have in the same places counts together only in the bound of the whole.
   demand.holder_ps = study.bound().holder_ps;
   demand.entry_ps = study.bound().cut_ps;
@@ -73,9 +73,9 @@ std::vector<std::string> request_lines(const RunReport& report) {
 }
 
 RunReport report_on(Study& study) {
-  const Plan& plan = study.plan();
+  const Plan& plan = study.plan_in_series();
   const Timeline& timeline = study.timeline();
-  RunReport report(plan);
+  RunReport report(study.tensors(), plan.ranks);
   report.topology = study.topology().name();
   report.topology_devices = study.topology().devices();
   report.assumed = study.topology().node().assumed;
@@ -100,7 +100,7 @@ RunReport report_on(Study& study) {
   report.classes = use_by_class(timeline, study.topology());
   std::erase_if(report.classes, [](const ClassUse& use) { return use.bytes == 0; });
   report.links = busiest_links(timeline, study.topology(), kLinksListed);
-  if (plan.tensors.size() > 1) report.job = job_report(study);
+  if (report.tensors.size() > 1) report.job = job_report(study);
   return report;
 }
 

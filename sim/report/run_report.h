@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,7 +58,9 @@ struct KvFacts {
 std::vector<std::pair<std::string, std::string>> kv_lines(const KvFacts& kv);
 
 struct RunReport {
-  explicit RunReport(const Plan& of) : tensors(of.tensors), ranks(of.ranks) {}
+  RunReport(std::span<const Request> tensors_in, std::vector<Rank> ranks_in)
+      : tensors(std::vector<Request>(tensors_in.begin(), tensors_in.end())),
+        ranks(std::move(ranks_in)) {}
 
   IndexVector<TensorId, Request> tensors;  // at least one
   std::vector<Rank> ranks;                 // of all tensors, ascending

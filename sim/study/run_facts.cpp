@@ -141,8 +141,10 @@ std::vector<StageRow> stage_rows(const Plan& plan, std::span<const std::int64_t>
   std::vector<StageRow> out;
   for (const Stage& stage : plan.stages) {
     const Request& first = plan.request(stage.tensors.front());
+    std::int64_t tensors = 0;
+    for (TensorId tensor : stage.tensors) tensors += plan.request(tensor).tensors();
     out.push_back(
-        {stage.tensors.size(), first.name().empty() ? first.text() : first.name(), stage.after});
+        {to_index(tensors), first.name().empty() ? first.text() : first.name(), stage.after});
   }
   if (out.empty()) return out;
   IndexVector<StepId, std::int32_t> stage_of = stage_of_steps(plan);

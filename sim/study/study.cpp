@@ -71,6 +71,20 @@ Study::Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> t
   proof_ = proof.get();
 }
 
+const std::shared_ptr<const Plan>& Study::shared_plan() {
+  if (!job_) return plan_;
+  if (!written_out_) {
+    auto plan = std::make_shared<const Plan>(written_out(*plan_, *job_));
+    prove(*plan);
+    written_out_ = std::move(plan);
+  }
+  return written_out_;
+}
+
+IndexVector<TensorId, TensorUse> Study::tensor_uses(const Timeline& timeline, OpId op) const {
+  return sim::tensor_uses(*plan_, timeline, op, job_ ? &job_->series : nullptr);
+}
+
 std::int64_t Study::padding_total() const {
   return std::accumulate(proof_.padding_bytes.begin(), proof_.padding_bytes.end(), std::int64_t{0});
 }
@@ -119,8 +133,7 @@ const PathFacts& Study::critical_path() {
 }
 
 const Bound& Study::bound() {
-  if (!bound_)
-    set_bound(bound_of(plan_->tensors, plan_->stages, *topology_, switches_of(transport())));
+  if (!bound_) set_bound(bound_of(tensors(), stages(), *topology_, switches_of(transport())));
   return *bound_;
 }
 
@@ -220,6 +233,18 @@ std::shared_ptr<Study> proved(const PlannerRow& planner, std::shared_ptr<const P
 
 }  // namespace
 
+// Null if no two tensors can be in a series, or are not to be.
+std::shared_ptr<const JobInSeries> Studies::in_series(const PlannerRow& planner,
+                                                      std::span<const Request> requests,
+                                                      const Stages& stages) const {
+  if (options_.memory.free_sources || !plans_only_together(planner, requests, stages))
+    return nullptr;
+  SeriesJob series = reshard::in_series(requests, stages);
+  if (series.requests.size() == requests.size()) return nullptr;
+  return std::make_shared<const JobInSeries>(
+      JobInSeries{{requests.begin(), requests.end()}, stages, std::move(series)});
+}
+
 Studies::Planned Studies::planned(const PlannerRow& planner, std::span<const Request> requests,
                                   const Stages& stages,
                                   const std::shared_ptr<const Carriage>& transport) const {
@@ -250,7 +275,10 @@ Studies::Planned Studies::planned(const PlannerRow& planner, std::span<const Req
   input.explanation = options_.explain ? &out.explanation : nullptr;
   input.found = &out.found;
   begin("planning");
-  out.plan = std::make_shared<const Plan>(make_plan_by_stage(planner, requests, stages, input));
+  out.job = in_series(planner, requests, stages);
+  out.plan = std::make_shared<const Plan>(
+      out.job ? make_plan_by_stage(planner, out.job->series.requests, out.job->series.stages, input)
+              : make_plan_by_stage(planner, requests, stages, input));
   if (out.found.timing && out.found.timing->timeline)
     for (const std::weak_ptr<const RecordedRun>& kept : runs)
       if (auto run = kept.lock(); run && &run->timeline == out.found.timing->timeline.get())
@@ -267,6 +295,7 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, std::span<const 
                       options_.ahead);
   if (options_.explain) study->set_explanation(std::move(is.explanation));
   study->expect(options_.record);
+  study->job_ = std::move(is.job);
   if (is.run) study->runs_.push_back({options_.record, std::move(is.run)});
   return study;
 }
@@ -299,9 +328,13 @@ std::shared_ptr<Study> Studies::made_or_carried(StudyKey key, std::span<const Re
   });
   if (is_new) return alike;
   begin("proving");
-  auto plan = std::make_shared<const Plan>(carried_over(alike->plan(), requests));
+  std::shared_ptr<const JobInSeries> job =
+      alike->job_ ? in_series(planner_, requests, stages) : nullptr;
+  auto plan = std::make_shared<const Plan>(
+      carried_over(*alike->plan_, job ? std::span<const Request>(job->series.requests) : requests));
   auto study = proved(planner_, std::move(plan), topology_, {alike->bytes_, alike->needs_, {}}, by,
                       Ahead::Nothing);
+  study->job_ = std::move(job);
   study->expect(options_.record);
   return study;
 }

@@ -21,12 +21,14 @@
 #include "core/base/digest.h"
 #include "core/bounds/bounds.h"
 #include "core/plan/executor.h"
+#include "core/plan/written_out.h"
 #include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/topology/topology.h"
 #include "core/traffic/accounting.h"
 #include "sim/study/recording.h"
 #include "sim/study/run_facts.h"
+#include "sim/study/tensors/tensor_use.h"
 #include "sim/transport/communicators.h"
 #include "sim/transport/transport.h"
 
@@ -49,8 +51,22 @@ class Study {
         PlanFindings found = {}, std::shared_ptr<const Carriage> transport = nullptr,
         Ahead wanted = Ahead::Nothing);
 
-  const Plan& plan() const { return *plan_; }
-  const std::shared_ptr<const Plan>& shared_plan() const { return plan_; }
+  // The plan of the job's tensors. Written out and proved when it is first asked for if the tensors
+  // were planned in series.
+  const Plan& plan() { return *shared_plan(); }
+  const std::shared_ptr<const Plan>& shared_plan();
+  // The plan as it was made, with series of tensors (core/layout/series.h) if the job is large: the
+  // steps and messages are those of plan().
+  const Plan& plan_in_series() const { return *plan_; }
+  const std::shared_ptr<const Plan>& shared_plan_in_series() const { return plan_; }
+  // The job's tensors, and their stages.
+  std::span<const Request> tensors() const {
+    return job_ ? std::span<const Request>(job_->tensors) : plan_->tensors;
+  }
+  const Stages& stages() const { return job_ ? job_->stages : plan_->stages; }
+  // What each of the job's tensors had of a run, in which the plan is this operation. Needs
+  // Timeline::spans.
+  IndexVector<TensorId, TensorUse> tensor_uses(const Timeline& timeline, OpId op = OpId{0}) const;
   const Topology& topology() const { return *topology_; }
   const PlanBytes& bytes() const { return bytes_; }
   const MemoryNeeds& needs();
@@ -94,6 +110,8 @@ class Study {
   void check_time() const;
 
   std::shared_ptr<const Plan> plan_;
+  std::shared_ptr<const JobInSeries> job_;   // null: the plan is of the job's tensors
+  std::shared_ptr<const Plan> written_out_;  // null: not asked for yet
   std::shared_ptr<const Topology> topology_;
   std::shared_ptr<const Carriage> transport_;  // null without a topology
   ProofResult proof_;
@@ -211,6 +229,7 @@ class Studies {
  private:
   struct Planned {
     std::shared_ptr<const Plan> plan = {};
+    std::shared_ptr<const JobInSeries> job = {};  // if it is planned in series
     PlanFindings found = {};
     std::shared_ptr<const RecordedRun> run = {};  // that found the time, if it was recorded
     Explanation explanation = {};
@@ -218,6 +237,9 @@ class Studies {
   void begin(std::string_view stage) const {
     if (options_.on_stage) options_.on_stage(stage);
   }
+  std::shared_ptr<const JobInSeries> in_series(const PlannerRow& planner,
+                                               std::span<const Request> requests,
+                                               const Stages& stages) const;
   Planned planned(const PlannerRow& planner, std::span<const Request> requests,
                   const Stages& stages, const std::shared_ptr<const Carriage>& transport) const;
   std::shared_ptr<Study> made_or_carried(StudyKey key, std::span<const Request> requests,

@@ -17,6 +17,7 @@ import tempfile
 STEP_KINDS = (
     "core/plan/plan.h",
     "core/plan/join.cpp",
+    "core/plan/written_out.cpp",
     "core/text/plan_text.cpp",
     "core/text/plan_reader.cpp",
     "core/proof/structure.cpp",

@@ -17,7 +17,7 @@ namespace reshard::tools {
 namespace {
 
 sim::DataReport data_of(const sim::Job& job, const std::string& how, std::int64_t budget) {
-  if (how == "proof") return sim::not_moved(job.plan(), "--data proof");
+  if (how == "proof") return sim::not_moved(job.study().tensors(), "--data proof");
   return how == "full" ? job.moved(budget) : job.moved_if_within(budget);
 }
 

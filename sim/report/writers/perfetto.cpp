@@ -308,8 +308,8 @@ void write_perfetto(std::ostream& out, const Workload& workload,
 }
 
 void write_perfetto(std::ostream& out, Study& study, const MeasuredRun* measured) {
-  write_perfetto(out, workload_of(study.shared_plan()), {}, study.flows(), study.topology(),
-                 measured);
+  write_perfetto(out, workload_of(study.shared_plan_in_series()), {}, study.flows(),
+                 study.topology(), measured);
 }
 
 }  // namespace reshard::sim

@@ -70,23 +70,27 @@ TensorUse& TensorUse::operator+=(const TensorUse& more) {
   return *this;
 }
 
-IndexVector<TensorId, TensorUse> tensor_uses(const Plan& plan, const Timeline& timeline, OpId op) {
-  IndexVector<TensorId, TensorUse> out(plan.tensors.size());
+IndexVector<TensorId, TensorUse> tensor_uses(const Plan& plan, const Timeline& timeline, OpId op,
+                                             const SeriesJob* job) {
+  IndexVector<TensorId, TensorUse> out(job != nullptr ? job->tensor_count() : plan.tensors.size());
+  auto use_by = [&](TensorId tensor, std::int64_t i) -> TensorUse& {
+    return out[job != nullptr ? job->tensors[to_index(tensor)][to_index(i)] : tensor];
+  };
   PartTimes times(plan, timeline, op);
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     times.go_to(s);
     const Step& step = plan.steps[s];
     if (const CollectiveStep* collective = collective_of(step)) {
-      TensorUse& use = out[plan.buffer(collective->input).tensor()];
+      TensorUse& use = use_by(plan.buffer(collective->input).tensor(), 0);
       for_each_receipt(plan, step, [&](Slot, std::int64_t bytes) {
         if (bytes > 0) use += use_of(bytes, times.all());
       });
       continue;
     }
-    for_each_sent_box(plan, step,
-                      [&](Slot source, Slot destination, TensorId tensor, std::int64_t bytes) {
-                        out[tensor] += use_of(bytes, times.message(source, destination));
-                      });
+    for_each_sent_box(plan, step, [&](Slot source, Slot destination, const SentBox& box) {
+      TensorUse use = use_of(box.bytes / box.boxes, times.message(source, destination));
+      for (std::int64_t i = 0; i < box.boxes; ++i) use_by(box.tensor, box.first + i) += use;
+    });
   }
   return out;
 }

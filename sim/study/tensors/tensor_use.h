@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/layout/series.h"
 #include "core/plan/executor.h"
 #include "core/plan/plan.h"
 
@@ -22,9 +23,9 @@ struct TensorUse {
   friend bool operator==(const TensorUse&, const TensorUse&) = default;
 };
 
-// By tensor of the plan, which ran as operation `op` of the timeline. Needs Timeline::spans. Takes
-// time linear in the plan's moves.
+// By tensor of the plan, which ran as operation `op` of the timeline; with `job`, of which the plan
+// is, by tensor of that. Needs Timeline::spans. Takes time linear in the boxes that move.
 IndexVector<TensorId, TensorUse> tensor_uses(const Plan& plan, const Timeline& timeline,
-                                             OpId op = OpId{0});
+                                             OpId op = OpId{0}, const SeriesJob* job = nullptr);
 
 }  // namespace reshard::sim

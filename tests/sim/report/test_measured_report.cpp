@@ -15,9 +15,9 @@ constexpr std::int64_t kUs = 1'000'000;
 
 ValidateReport two_ranks() {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({2}));
-  RunReport predicted(Plan(
-      Request(parse_layout("2,2", "f16", mesh, "S(0)"), parse_layout("2,2", "f16", mesh, "S(1)")),
-      "p2p"));
+  Request request(parse_layout("2,2", "f16", mesh, "S(0)"),
+                  parse_layout("2,2", "f16", mesh, "S(1)"));
+  RunReport predicted(std::span(&request, 1), request.ranks());
   predicted.topology = "star";
   predicted.topology_devices = 4;
   predicted.planner = predicted.planner_asked = "p2p";

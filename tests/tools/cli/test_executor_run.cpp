@@ -102,7 +102,7 @@ TEST_CASE("of several wrong elements the first is named, by rank and then index"
   Plan plan = plan_of(request);
   Seen seen = validated(plan, 2, {{Rank{3}, {0}}, {Rank{1}, {4, 2, 5}}});
   CHECK(seen.values.wrong() == 4);
-  sim::ValidateReport report{sim::RunReport(plan)};
+  sim::ValidateReport report{sim::RunReport(plan.tensors, plan.ranks)};
   report.values = seen.values;
   std::vector<std::string> faults = sim::faults_of(report);
   REQUIRE(faults.size() == 2);
@@ -131,7 +131,7 @@ TEST_CASE("shards of several tensors are gathered by tensor and rank, and each i
     CHECK(seen.values.digest == alone.values.digest);
   }
   Seen seen = validated(plan, 2, {{Rank{3}, {2}}, {Rank{2}, {1, 2}}});
-  sim::ValidateReport report{sim::RunReport(plan)};
+  sim::ValidateReport report{sim::RunReport(plan.tensors, plan.ranks)};
   report.values = seen.values;
   CHECK((seen.values.wrong() == 3 && seen.values.unlike_store() == 2));
   std::vector<std::string> faults = sim::faults_of(report);

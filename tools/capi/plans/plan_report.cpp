@@ -51,7 +51,9 @@ constexpr ReportForm kForms[] = {
     {"simulation",
      [](sim::Job& job) { return simulation(job, job.moved(sim::kDefaultDataBudgetBytes)); }},
     {"simulation-proof",
-     [](sim::Job& job) { return simulation(job, sim::not_moved(job.plan(), "--data proof")); }},
+     [](sim::Job& job) {
+       return simulation(job, sim::not_moved(job.study().tensors(), "--data proof"));
+     }},
 };
 
 const ReportForm& find_form(std::string_view name) {

@@ -44,7 +44,7 @@ sim::CopiesCost cost_of(const sim::CheckedCopies& copies, const MachineOptions& 
   sim::RunReport given = job_of({{}, plan}, machine, options).report(false);
   options.on_stage = [&](std::string_view what) { progress.stage(what); };
   sim::Job ours = job_of({{plan->tensors.begin(), plan->tensors.end()}}, machine, options);
-  return {std::move(given), ours.plan().planner, ours.study().time_ps()};
+  return {std::move(given), ours.study().plan_in_series().planner, ours.study().time_ps()};
 }
 
 void run_check(const CheckOptions& options) {

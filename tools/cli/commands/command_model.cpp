@@ -116,9 +116,9 @@ class Transfer {
       return print_export(job, options_.emit, options_.machine.topology, progress_);
     progress_.stage("timing");
     sim::RunReport run = job.report(wanted.record.path);
-    sim::TransferReport report = sim::report_of_transfer(
-        std::move(text), std::move(run), sim::tensor_uses(job.plan(), job.study().timeline()),
-        job.plan(), job.study().topology());
+    sim::TransferReport report =
+        sim::report_of_transfer(std::move(text), std::move(run), job.study().tensor_uses(job.study().timeline()),
+                                job.study().plan_in_series(), job.study().topology());
     for (const sim::WhatIf& variant :
          sim::parse_what_ifs(options_.what_if, options_.as_is, "--what-if"))
       report.what_ifs.push_back(row_of(variant));
@@ -138,7 +138,7 @@ class Transfer {
       progress_.stage(variant.name);
       sim::Job job = job_of(subject, options_.machine, wanted);
       sim::Study& study = job.study();
-      out.planner = job.plan().planner;
+      out.planner = study.plan_in_series().planner;
       out.time_ps = study.time_ps();
       out.bound_ps = study.bound().time_ps();
       out.peak_bytes = study.bytes().peak_max;

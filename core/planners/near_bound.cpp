@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "core/planners/near_bound.h"
+
+#include <utility>
+
+#include "core/planners/each_tensor.h"
+
+namespace reshard {
+namespace {
+
+// On more ranks than this the search for trees takes many seconds.
+constexpr std::size_t kManyRanks = 256;
+
+bool is_large(const Demand& demand) {
+  return demand.tensor_count() > 1 &&
+         !too_large_for_each_tensor(to_index(demand.tensor_count()), demand.ranks().size(),
+                                    demand.kinds().size())
+              .empty();
+}
+
+}  // namespace
+
+std::optional<Plan> p2p_near_bound(const Demand& demand, const PlannerInput& input,
+                                   std::int64_t bound_ps) {
+  if (!input.plan_time || input.memory.any() || !is_large(demand)) return std::nullopt;
+  const std::int64_t enough_ps =
+      bound_ps + bound_ps / (demand.ranks().size() > kManyRanks ? 100 : 500);
+  std::optional<Plan> out;
+  Explanation why;
+  if (input.p2p != nullptr && input.p2p_ps) {
+    if (*input.p2p_ps > enough_ps) return std::nullopt;
+    out = *input.p2p;
+  } else {
+    PlannerInput own = input;
+    own.explanation = input.explanation != nullptr ? &why : nullptr;
+    out = plan_p2p(demand, own);
+    if (input.plan_time(*out, *input.topology, enough_ps + 1).time_ps > enough_ps)
+      return std::nullopt;
+  }
+  out->planner = "packed";
+  if (input.explanation != nullptr) {
+    input.explanation->add("packed: p2p's exchange is so near the bound that trees gain nothing");
+    add_shifted(why, 0, *input.explanation);
+  }
+  return out;
+}
+
+}  // namespace reshard

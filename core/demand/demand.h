@@ -18,7 +18,6 @@
 #include "core/demand/box_items.h"
 #include "core/demand/dim_overlap.h"
 #include "core/layout/request.h"
-#include "core/layout/series.h"
 #include "core/layout/zero_axes.h"
 
 namespace reshard {

@@ -9,7 +9,7 @@
 
 #include "core/base/integers.h"
 #include "core/base/limits.h"
-#include "core/layout/series.h"
+#include "core/plan/series.h"
 
 namespace reshard {
 namespace {

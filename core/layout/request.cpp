@@ -277,6 +277,12 @@ Request parse_request(const RequestTexts& texts, std::string_view prefix) {
                  parse_layout(texts.shape, dtype, destination_mesh, texts.to, start + "to"));
 }
 
+std::int64_t tensor_count(std::span<const Request> requests) {
+  std::int64_t out = 0;
+  for (const Request& request : requests) out += request.tensors();
+  return out;
+}
+
 std::vector<Rank> ranks_of(std::span<const Request> requests) {
   std::vector<Rank> out;
   const std::vector<Rank>* before = nullptr;

@@ -73,7 +73,7 @@ class Request {
     out.name_ = std::move(name);
     return out;
   }
-  // How many tensors it moves: more than one if it is that of a series (core/layout/series.h), and
+  // How many tensors it moves: more than one if it is that of a series (core/plan/series.h), and
   // then the first dim of the shape counts them.
   std::int64_t tensors() const { return tensors_; }
   // That of a series of `count` tensors with this request, at least two. Nothing may be folded,
@@ -113,6 +113,8 @@ class Request {
 
 // ---- Several requests that are moved together: a job
 
+// Tensors of all of them, each of a series counted.
+std::int64_t tensor_count(std::span<const Request> requests);
 // Ranks of any of them, ascending.
 std::vector<Rank> ranks_of(std::span<const Request> requests);
 // Of one request its own; equal for lists of equal requests.

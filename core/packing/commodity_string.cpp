@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/base/integers.h"
-#include "core/layout/series.h"
+#include "core/plan/series.h"
 
 namespace reshard {
 namespace {
@@ -23,9 +23,9 @@ class Cut {
   Cut(std::int64_t total, Share share, std::int64_t of)
       : lo_(Int128{total} * share.lo), hi_(Int128{total} * share.hi), of_(of) {}
 
-  // Calls visit(box) for the parts within the cut of `box`, which has `bytes` bytes from `begin` on:
-  // cut along a dim, or of several tensors of a series, which `series_dim` counts, whole ones and
-  // what the cut has of those at its ends.
+  // Calls visit(box) for the parts within the cut of `box`, which has `bytes` bytes from `begin`
+  // on: cut along a dim, or of several tensors of a series, which `series_dim` counts, whole ones
+  // and what the cut has of those at its ends.
   template <class Visit>
   void within(const Box& box, std::optional<int> series_dim, int dim, std::int64_t begin,
               std::int64_t bytes, Visit&& visit) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Cuts the string of bytes that a commodity is. Whole items stay whole, and of the items of a series
-// whole tensors; the item, or the tensor of it, in which a cut falls is cut along one of its dims,
-// at the index that is nearest below.
+// Cuts the string of bytes that a commodity is. Whole items stay whole, and of the items of a
+// series whole tensors; the item, or the tensor of it, in which a cut falls is cut along one of its
+// dims, at the index that is nearest below.
 #pragma once
 
 #include <cstdint>

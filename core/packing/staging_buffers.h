@@ -21,8 +21,8 @@ class StagingBuffers {
     BufferId buffer;
     DimVector lo;
   };
-  // Reserves room for a box of a tensor, or of a series from tensor `first` on. Boxes of one tensor,
-  // stage and chunk that differ only along `dim` are placed one after the other along it.
+  // Reserves room for a box of a tensor, or of a series from tensor `first` on. Boxes of one
+  // tensor, stage and chunk that differ only along `dim` are placed one after the other along it.
   StagedBox take(TensorId tensor, std::int64_t first, Slot slot, std::int32_t stage,
                  std::int32_t chunk, int dim, const DimVector& extents);
 

@@ -6,7 +6,7 @@
 // meshes, placements). All boxes of a plan have the same number of dims: that of the tensor with
 // the most, at least 1. A tensor with fewer has leading dims of extent 1, so a 0-d tensor has shape
 // (1). The ranks are those of all tensors. In place of a tensor there can be a series of them
-// (core/layout/series.h); executors take the plan that written_out() makes of it.
+// (core/plan/series.h); executors take the plan that written_out() makes of it.
 //
 // Buffers. Each belongs to a tensor and has its dtype. Source and destination of every tensor come
 // first, in turn, so that 0 and 1 are those of the first tensor; then the temporaries. A buffer has

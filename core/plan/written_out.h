@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "core/layout/series.h"
 #include "core/plan/plan.h"
+#include "core/plan/series.h"
 
 namespace reshard {
 

@@ -123,7 +123,7 @@ Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput
 Plan make_plan(const PlannerRow& planner, const Demand& demand, const PlannerInput& input);
 
 // Whether the planner plans no tensor of the job, or of one of its stages, by itself: then tensors
-// that lie alike can be planned as series (core/layout/series.h), and are, as the job is large.
+// that lie alike can be planned as series (core/plan/series.h), and are, as the job is large.
 bool plans_only_together(const PlannerRow& planner, std::span<const Request> requests,
                          const Stages& stages);
 

@@ -55,7 +55,7 @@ class Study {
   // were planned in series.
   const Plan& plan() { return *shared_plan(); }
   const std::shared_ptr<const Plan>& shared_plan();
-  // The plan as it was made, with series of tensors (core/layout/series.h) if the job is large: the
+  // The plan as it was made, with series of tensors (core/plan/series.h) if the job is large: the
   // steps and messages are those of plan().
   const Plan& plan_in_series() const { return *plan_; }
   const std::shared_ptr<const Plan>& shared_plan_in_series() const { return plan_; }

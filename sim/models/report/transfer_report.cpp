@@ -101,18 +101,17 @@ std::int64_t LocalWork::time_ps(std::int64_t bytes) const {
       ceil_div(Int128{2} * bytes * kPsPerSecond, Int128{rate_bytes_per_s}));
 }
 
-TransferReport report_of_transfer(TransferText text, RunReport run, std::span<const TensorUse> uses,
-                                  const Plan& plan, const Topology& topology) {
+TransferReport report_of_transfer(TransferText text, RunReport run, Study& study) {
   TransferReport out{std::move(text), std::move(run), {}, {}};
   if (out.run.job) {
     out.kinds = by_name(out.run.job->facts.kinds);
     for (const GroupFacts& kind : out.run.job->facts.kinds)
       out.relayed_bytes +=
           std::max<std::int64_t>(0, kind.use.received_bytes - kind.least_received_bytes);
-    out.stages = by_stage(out.run, uses);
+    out.stages = by_stage(out.run, study.tensor_uses(study.timeline()));
   }
-  out.in_turn = !plan.stages.empty();
-  out.local = local_work(out.run, plan, topology);
+  out.in_turn = !study.stages().empty();
+  out.local = local_work(out.run, study.plan_in_series(), study.topology());
   return out;
 }
 

@@ -52,9 +52,8 @@ struct TransferReport {
   std::vector<WhatIfRow> what_ifs = {};
 };
 
-// `run` has the facts of its job; `uses` by tensor.
-TransferReport report_of_transfer(TransferText text, RunReport run, std::span<const TensorUse> uses,
-                                  const Plan& plan, const Topology& topology);
+// `run` is the study's report, with the facts of its job.
+TransferReport report_of_transfer(TransferText text, RunReport run, Study& study);
 
 // "pack 2 GiB in 1.3 ms, install 4 GiB in 2.6 ms: at most, ..".
 std::string local_text(const LocalWork& local);

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/layout/series.h"
 #include "core/plan/executor.h"
 #include "core/plan/plan.h"
+#include "core/plan/series.h"
 
 namespace reshard::sim {
 

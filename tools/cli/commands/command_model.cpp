@@ -117,8 +117,7 @@ class Transfer {
     progress_.stage("timing");
     sim::RunReport run = job.report(wanted.record.path);
     sim::TransferReport report =
-        sim::report_of_transfer(std::move(text), std::move(run), job.study().tensor_uses(job.study().timeline()),
-                                job.study().plan_in_series(), job.study().topology());
+        sim::report_of_transfer(std::move(text), std::move(run), job.study());
     for (const sim::WhatIf& variant :
          sim::parse_what_ifs(options_.what_if, options_.as_is, "--what-if"))
       report.what_ifs.push_back(row_of(variant));

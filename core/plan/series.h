@@ -31,9 +31,6 @@ struct SeriesJob {
 // divided or made Partial stays as it is.
 SeriesJob in_series(std::span<const Request> requests, const Stages& stages = {});
 
-// Tensors of all requests, each of a series counted.
-std::int64_t tensor_count(std::span<const Request> requests);
-
 // Equally much of each of `tensors` tensors, one after the other, is a string of length `all`, a
 // multiple of `tensors`. Calls visit(first, end, from, to, of) for what [lo, hi) of it has, in
 // order: of tensors [first, end) all, or of one tensor the part from from/of to to/of.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/layout/series.h"
+#include "core/plan/series.h"
 
 #include <algorithm>
 #include <map>
@@ -58,12 +58,6 @@ SeriesJob in_series(std::span<const Request> requests, const Stages& stages) {
 std::size_t SeriesJob::tensor_count() const {
   std::size_t out = 0;
   for (const std::vector<TensorId>& own : tensors) out += own.size();
-  return out;
-}
-
-std::int64_t tensor_count(std::span<const Request> requests) {
-  std::int64_t out = 0;
-  for (const Request& request : requests) out += request.tensors();
   return out;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/errors.h"
-#include "core/layout/series.h"
+#include "core/plan/series.h"
 #include "tests/support/cases.h"
 #include "tests/support/part.h"
 #include "tests/support/prng.h"

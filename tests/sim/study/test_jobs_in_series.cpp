@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors that lie alike planned as series: what is proved, counted and timed of the series' plan is
-// what it is of the plan of the tensors.
+// Tensors that lie alike planned as series: what is proved, counted and timed of the series' plan
+// is what it is of the plan of the tensors.
 #include <catch2/catch.hpp>
 
 #include <map>

@@ -8,12 +8,6 @@
 
 namespace reshard {
 
-void check_size(const MoveList& moves) {
-  if (moves.size() >= kMaxMoves)
-    throw InputError(
-        "expected a request that sends at most 2^24 boxes, found more (use fewer ranks or runs)");
-}
-
 void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box>& boxes) {
   if (boxes.size() > kMaxMoves - fill.parts.size())
     throw InputError("expected at most 2^24 boxes of zeros, found more (use fewer ranks or runs)");

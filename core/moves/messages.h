@@ -7,10 +7,7 @@
 
 namespace reshard {
 
-// Throws InputError beyond kMaxMoves.
-void check_size(const MoveList& moves);
-
-// Appends the boxes as parts of `slot`; throws as above.
+// Appends the boxes as parts of `slot`. Throws InputError beyond kMaxMoves.
 void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box>& boxes);
 
 // Sorts the parts by slot, and the operands in their order.

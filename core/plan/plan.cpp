@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/errors.h"
+#include "core/base/limits.h"
 
 namespace reshard {
 
@@ -57,6 +58,12 @@ std::vector<Request> only(Request&& request) {
 }
 
 }  // namespace
+
+void check_size(const MoveList& moves) {
+  if (moves.size() >= kMaxMoves)
+    throw InputError(
+        "expected a request that sends at most 2^24 boxes, found more (use fewer ranks or runs)");
+}
 
 Shape plan_shape(const Shape& shape, int dims) {
   Shape out(dims - shape.size(), 1);

@@ -93,6 +93,9 @@ class MoveList {
   std::vector<Coordinates> coordinates_;  // `dims_` per move
 };
 
+// Throws InputError if the list of a step has kMaxMoves, which is as many as it can have.
+void check_size(const MoveList& moves);
+
 // Moves [first, first + count) of the step's list.
 struct MoveRange {
   std::uint32_t first = 0, count = 0;

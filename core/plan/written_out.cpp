@@ -115,11 +115,13 @@ class Writer {
   MoveRange moves(const MoveList& list, MoveRange range, MoveList& out) const {
     auto first = static_cast<std::uint32_t>(out.size());
     for_each_move(list, range, [&](const Move& move) {
-      for (std::int64_t i = 0; i < boxes_of(move.source, move.extents); ++i)
+      for (std::int64_t i = 0; i < boxes_of(move.source, move.extents); ++i) {
+        check_size(out);
         out.push_back({buffer(move.source, move.source_lo, i),
                        buffer(move.destination, move.destination_lo, i),
                        lo(move.source, move.source_lo), lo(move.destination, move.destination_lo),
                        shape(move.source, move.extents)});
+      }
     });
     return {first, static_cast<std::uint32_t>(out.size()) - first};
   }

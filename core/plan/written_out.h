@@ -17,7 +17,8 @@ struct JobInSeries {
 };
 
 // From the plan of the job's series that of its tensors: the same steps and messages, with a box
-// for every tensor where the plan has one for tensors of a series.
+// for every tensor where the plan has one for tensors of a series. Throws InputError if these are
+// more than a step can have.
 Plan written_out(const Plan& plan, const JobInSeries& job);
 
 }  // namespace reshard

@@ -16,10 +16,11 @@ namespace {
 // Above these, planning tensor by tensor takes longer than all else.
 constexpr std::size_t kMostKinds = 48, kMostRanks = 64, kMostShards = 1 << 14;
 
-bool is_too_large(std::span<const Request> requests) {
+// A single tensor is in no series.
+bool is_planned_together(std::span<const Request> requests) {
   std::set<Digest> kinds;
   for (const Request& request : requests) kinds.insert(request.fingerprint());
-  return requests.size() > 1 &&
+  return requests.size() == 1 ||
          !too_large_for_each_tensor(requests.size(), ranks_of(requests).size(), kinds.size())
               .empty();
 }
@@ -39,11 +40,11 @@ std::string too_large_for_each_tensor(std::size_t tensors, std::size_t ranks, st
 bool plans_only_together(const PlannerRow& planner, std::span<const Request> requests,
                          const Stages& stages) {
   if (planner.each_tensor) return false;
-  if (stages.empty()) return is_too_large(requests);
+  if (stages.empty()) return is_planned_together(requests);
   return std::all_of(stages.begin(), stages.end(), [&](const Stage& stage) {
     std::vector<Request> own;
     for (TensorId tensor : stage.tensors) own.push_back(requests[to_index(tensor)]);
-    return is_too_large(own);
+    return is_planned_together(own);
   });
 }
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/errors.h"
+
 namespace reshard {
 namespace {
 
@@ -29,6 +31,8 @@ class Writer {
     put(out_, "reshard-plan 1\nplanner {}\n", plan_.planner);
     if (plan_.frees_sources) put(out_, "sources freed\n");
     for (const Request& tensor : plan_.tensors) {
+      RESHARD_CHECK(tensor.tensors() == 1,
+                    "a plan of series has no text, only that of the tensors");
       put(out_, "shape {}\ndtype {}\n", text(tensor.shape()), text(tensor.dtype()));
       layout("source", tensor.source());
       layout("destination", tensor.destination());

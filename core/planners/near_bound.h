@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Large jobs that p2p moves in hardly more than the least time: trees, which take seconds to find,
-// could gain nothing.
+// could gain no more than that.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/planners/near_bound.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "core/planners/each_tensor.h"
@@ -23,8 +25,8 @@ bool is_large(const Demand& demand) {
 std::optional<Plan> p2p_near_bound(const Demand& demand, const PlannerInput& input,
                                    std::int64_t bound_ps) {
   if (!input.plan_time || input.memory.any() || !is_large(demand)) return std::nullopt;
-  const std::int64_t enough_ps =
-      bound_ps + bound_ps / (demand.ranks().size() > kManyRanks ? 100 : 500);
+  const int part = demand.ranks().size() > kManyRanks ? 100 : 500;
+  const std::int64_t enough_ps = bound_ps + bound_ps / part;
   std::optional<Plan> out;
   Explanation why;
   if (input.p2p != nullptr && input.p2p_ps) {
@@ -39,7 +41,8 @@ std::optional<Plan> p2p_near_bound(const Demand& demand, const PlannerInput& inp
   }
   out->planner = "packed";
   if (input.explanation != nullptr) {
-    input.explanation->add("packed: p2p's exchange is so near the bound that trees gain nothing");
+    input.explanation->add(
+        fmt::format("packed: p2p is within 1/{} of the bound; no trees looked for", part));
     add_shifted(why, 0, *input.explanation);
   }
   return out;

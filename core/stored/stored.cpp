@@ -32,6 +32,12 @@ void check_size(const Shape& shape, DType dtype, std::string_view what) {
                                  text(shape)));
 }
 
+void sort_by_offset(std::vector<StoredPart>& parts) {
+  auto is_before = [](const StoredPart& a, const StoredPart& b) { return a.offset < b.offset; };
+  if (!std::is_sorted(parts.begin(), parts.end(), is_before))
+    std::stable_sort(parts.begin(), parts.end(), is_before);
+}
+
 }  // namespace
 
 ModelTensorId ModelTensors::put(ModelTensor tensor) {
@@ -96,20 +102,24 @@ StoredBufferId Stored::add(StoredBuffer buffer) {
   size_ += 1 + buffer.parts.size();
   if (size_ > kMostParts)
     throw InputError("expected at most 2^22 buffers and parts of one side, found more");
-  std::stable_sort(buffer.parts.begin(), buffer.parts.end(),
-                   [](const StoredPart& a, const StoredPart& b) { return a.offset < b.offset; });
-  buffer.reach.reserve(buffer.parts.size());
+  sort_by_offset(buffer.parts);
+  const bool is_many = buffer.parts.size() > 1;
+  if (is_many) buffer.reach.reserve(buffer.parts.size());
   for (std::size_t i = 0; i < buffer.parts.size(); ++i) {
-    std::int64_t end = buffer.parts[i].view().end();
-    buffer.reach.push_back(i == 0 ? end : std::max(buffer.reach.back(), end));
+    if (is_many) {
+      std::int64_t end = buffer.parts[i].view().end();
+      buffer.reach.push_back(i == 0 ? end : std::max(buffer.reach.back(), end));
+    }
     keys_.push_back(key_of(buffer.rank, (*tensors_)[buffer.parts[i].tensor].same_as));
     parts_.push_back({id, static_cast<std::int32_t>(i)});
   }
   sorted_ = false;
-  auto name =
-      names_.try_emplace(std::string(buffer.name), Name{static_cast<int>(names_.size()), id}).first;
-  buffer.name = name->first;
-  by_name_.emplace(key_of(buffer.rank, name->second.number), id);
+  auto known = by_name_.find(buffer.name);
+  if (known == by_name_.end()) known = by_name_.try_emplace(std::string(buffer.name)).first;
+  buffer.name = known->first;
+  OfName& of_name = known->second;
+  of_name.insert(std::upper_bound(of_name.begin(), of_name.end(), std::pair(buffer.rank, id)),
+                 {buffer.rank, id});
   buffers_.push_back(std::move(buffer));
   return id;
 }
@@ -125,14 +135,14 @@ void Stored::check(const StoredBuffer& buffer) const {
 
 void Stored::check_part(const StoredBuffer& buffer, const StoredPart& part) const {
   const ModelTensor& tensor = (*tensors_)[part.tensor];
-  std::string what = element_text(tensor, part.box);
+  auto what = [&] { return element_text(tensor, part.box); };
   if (part.box.dims() != tensor.shape.size() || part.box.empty() ||
       !contains(box_of(tensor.shape), part.box))
     throw InputError(
-        fmt::format("expected parts of {}[{}], found {}", tensor.name, text(tensor.shape), what));
+        fmt::format("expected parts of {}[{}], found {}", tensor.name, text(tensor.shape), what()));
   if (tensor.dtype != buffer.dtype && !buffer.converts)
     throw InputError(fmt::format("expected parts of {} as the buffer has, found {} of {}",
-                                 text(buffer.dtype), what, text(tensor.dtype)));
+                                 text(buffer.dtype), what(), text(tensor.dtype)));
   std::int64_t room = element_count(buffer.shape);
   Int128 end = Int128{part.offset} + 1;
   for (int d = 0; d < part.box.dims(); ++d) {
@@ -141,11 +151,11 @@ void Stored::check_part(const StoredBuffer& buffer, const StoredPart& part) cons
   }
   if (part.offset < 0 || end > room)
     throw InputError(
-        fmt::format("expected parts within its {} elements, found {} to element {}", room, what,
+        fmt::format("expected parts within its {} elements, found {} to element {}", room, what(),
                     end <= kMaxBytes ? fmt::to_string(static_cast<std::int64_t>(end)) : "2^62"));
   if (!is_nested(part.view()))
     throw InputError(
-        fmt::format("expected strides that keep elements apart, found {} with strides {}", what,
+        fmt::format("expected strides that keep elements apart, found {} with strides {}", what(),
                     text(part.strides)));
 }
 
@@ -165,6 +175,7 @@ void Stored::check_conversion(const StoredBuffer& buffer) const {
 
 // A sweep over offsets: compares only parts with overlapping spans.
 void Stored::check_disjoint(const StoredBuffer& buffer) const {
+  if (buffer.parts.size() < 2) return;
   std::vector<const StoredPart*> order, open;
   for (const StoredPart& part : buffer.parts) order.push_back(&part);
   std::stable_sort(order.begin(), order.end(),
@@ -187,15 +198,18 @@ void Stored::check_disjoint(const StoredBuffer& buffer) const {
 }
 
 std::optional<StoredBufferId> Stored::find(Rank rank, std::string_view name) const {
-  auto known = names_.find(std::string(name));
-  if (known == names_.end()) return std::nullopt;
-  auto found = by_name_.find(key_of(rank, known->second.number));
-  return found == by_name_.end() ? std::nullopt : std::optional(found->second);
+  auto known = by_name_.find(name);
+  if (known == by_name_.end()) return std::nullopt;
+  const OfName& all = known->second;
+  auto found = std::lower_bound(all.begin(), all.end(), rank,
+                                [](const auto& own, Rank wanted) { return own.first < wanted; });
+  if (found == all.end() || found->first != rank) return std::nullopt;
+  return found->second;
 }
 
 std::optional<StoredBufferId> Stored::find_any(std::string_view name) const {
-  auto known = names_.find(std::string(name));
-  return known == names_.end() ? std::nullopt : std::optional(known->second.first);
+  auto known = by_name_.find(name);
+  return known == by_name_.end() ? std::nullopt : std::optional(known->second.front().second);
 }
 
 std::span<const Stored::PartId> Stored::parts_of(Rank rank, ModelTensorId tensor) const {
@@ -210,15 +224,19 @@ void Stored::sort_parts() const {
   std::vector<std::pair<std::uint64_t, PartId>> pairs;
   pairs.reserve(keys_.size());
   for (std::size_t i = 0; i < keys_.size(); ++i) pairs.emplace_back(keys_[i], parts_[i]);
-  std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
+  auto is_before = [](const auto& a, const auto& b) {
     return std::tuple(a.first, a.second.buffer, a.second.part) <
            std::tuple(b.first, b.second.buffer, b.second.part);
-  });
+  };
+  // Lines are often by tensor and rank already.
+  if (!std::is_sorted(pairs.begin(), pairs.end(), is_before))
+    std::sort(pairs.begin(), pairs.end(), is_before);
   for (std::size_t i = 0; i < keys_.size(); ++i) std::tie(keys_[i], parts_[i]) = pairs[i];
   sorted_ = true;
 }
 
 std::size_t StoredBuffer::first_part_at(std::int64_t offset) const {
+  if (parts.size() == 1) return parts.front().view().end() <= offset ? 1 : 0;
   return to_index(std::upper_bound(reach.begin(), reach.end(), offset) - reach.begin());
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -80,7 +81,8 @@ struct StoredBuffer {
   // Whether its rank converts: elements from this dtype before they travel, or to it afterwards.
   bool converts = false;
   MeshRef mesh = nullptr;  // of the ranks that have it, if it was made for those of one
-  std::vector<std::int64_t> reach = {};  // by part, the greatest end of those up to it
+  // By part, the greatest end of those up to it; empty if there is only one.
+  std::vector<std::int64_t> reach = {};
 
   // The first part that can have elements from there on.
   std::size_t first_part_at(std::int64_t offset) const;
@@ -102,7 +104,7 @@ class Stored {
   const ModelTensors& tensors() const { return *tensors_; }
   const IndexVector<StoredBufferId, StoredBuffer>& buffers() const { return buffers_; }
   std::optional<StoredBufferId> find(Rank rank, std::string_view name) const;
-  // One of the name, of whatever rank.
+  // That of the name on the lowest rank that has one.
   std::optional<StoredBufferId> find_any(std::string_view name) const;
   // All parts of a tensor, under any of its names, on a rank: (buffer, index of the part). Valid
   // until the next buffer is added.
@@ -124,24 +126,21 @@ class Stored {
   void check_disjoint(const StoredBuffer& buffer) const;
 
   static std::uint64_t key_of(Rank rank, ModelTensorId tensor) {
-    return to_index(rank) << 32 | to_index(tensor);
+    return to_index(tensor) << 32 | to_index(rank);
   }
 
-  static std::uint64_t key_of(Rank rank, std::int32_t name) {
-    return to_index(rank) << 32 | to_index(name);
-  }
   void sort_parts() const;
 
   const ModelTensors* tensors_;
   IndexVector<StoredBufferId, StoredBuffer> buffers_;
   std::size_t size_ = 0;  // buffers and parts
-  struct Name {
-    std::int32_t number;
-    StoredBufferId first;  // of any rank
+  // Those of a name, ascending by rank.
+  using OfName = std::vector<std::pair<Rank, StoredBufferId>>;
+  struct NameHash : std::hash<std::string_view> {
+    using is_transparent = void;
   };
-  std::unordered_map<std::string, Name> names_;
-  std::unordered_map<std::uint64_t, StoredBufferId> by_name_;  // by rank and name
-  // Parts by rank and tensor, sorted when they are first asked for.
+  std::unordered_map<std::string, OfName, NameHash, std::equal_to<>> by_name_;
+  // Parts by tensor and rank, sorted when they are first asked for.
   mutable std::vector<std::uint64_t> keys_;
   mutable std::vector<PartId> parts_;
   mutable bool sorted_ = true;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <span>
 #include <tuple>
 
@@ -19,6 +20,7 @@
 #include "core/base/units.h"
 #include "sim/network/flows.h"
 #include "sim/network/interference.h"
+#include "sim/network/least_end.h"
 #include "sim/network/program.h"
 #include "sim/network/whole_steps.h"
 #include "sim/sharing/queues.h"
@@ -82,6 +84,7 @@ class Engine {
   void arrive(std::int32_t flow);
   void begin(const Sleep& sleep);
   void disturb();
+  std::int64_t least_end_ps();
 
   EngineOptions options_;
   const Workload& workload_;
@@ -91,6 +94,7 @@ class Engine {
   Flows flows_;
   WholeSteps whole_steps_;
   Program program_;
+  std::optional<LeastEnd> least_end_;  // if it is asked for
   EventQueue<Event> events_;
   std::int64_t now_ps_ = 0;
   // Reused between instants.
@@ -211,6 +215,13 @@ const std::vector<std::int64_t>* Engine::take_whole(const Transfers& transfers,
   return &out;
 }
 
+// A time before which the run does not end; now, if no better one is known.
+std::int64_t Engine::least_end_ps() {
+  if (now_ps_ > options_.limit_ps || !least_end_ || !least_end_->is_due(now_ps_)) return now_ps_;
+  const OperationRun* run = program_.run_of(OpId{0});
+  return run == nullptr ? now_ps_ : least_end_->at(now_ps_, *run, flows_);
+}
+
 // Until nothing more happens at this instant.
 void Engine::settle() {
   do {
@@ -227,6 +238,9 @@ void Engine::settle() {
 }
 
 Timeline Engine::run() {
+  if (options_.limit_ps != std::numeric_limits<std::int64_t>::max() &&
+      workload_.operations.size() == 1 && options_.faults.empty())
+    least_end_.emplace(topology_, options_.limit_ps);
   for (std::size_t i = 0; i < options_.faults.size(); ++i) {
     Event event{-1};
     event.fault = static_cast<std::int32_t>(i);
@@ -240,8 +254,8 @@ Timeline Engine::run() {
                  next_ps = std::min(finish_ps, events_.next_time_ps());
     if (next_ps == MinimumTree::kNever) break;
     now_ps_ = next_ps;
-    if (now_ps_ > options_.limit_ps) {
-      timeline_.end_ps = now_ps_;
+    if (std::int64_t end_ps = least_end_ps(); end_ps > options_.limit_ps) {
+      timeline_.end_ps = end_ps;
       return std::move(timeline_);
     }
     if (finish_ps != now_ps_) continue;

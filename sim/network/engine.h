@@ -25,7 +25,8 @@ struct EngineOptions {
   // Run every transfer even if the duration of a step is known without (whole_steps.h); implied by
   // record_flows, faults, waits and observer. The result is the same.
   bool run_transfers = false;
-  // A run may stop once past this time; end_ps is then above it, and nothing else is known.
+  // A run may stop once it is certain to end after this time; end_ps is then above it and not above
+  // the run's true end, and nothing else is known.
   std::int64_t limit_ps = std::numeric_limits<std::int64_t>::max();
   Carriers carriers = {};
   const Order* order = nullptr;        // of the workload; null: by the default rules

@@ -151,6 +151,24 @@ void Flows::set_share(std::int32_t flow, std::int64_t share, std::int64_t now_ps
   this->share(flow, cap_of(flow), left, now_ps);
 }
 
+void Flows::add_work_left(std::int64_t now_ps, IndexVector<ResourceId, Int128>& to) const {
+  for (std::size_t i = 0; i < transits_.size(); ++i) {
+    const auto flow = static_cast<std::int32_t>(i);
+    const Transit& carried = transits_[flow];
+    Int128 left = 0;
+    if (soles_[flow].end_ps != kNone)
+      left = Int128{carried.bytes} * kUnitsPerByte -
+             Int128{soles_[flow].rate} * (now_ps - soles_[flow].start_ps);
+    else if (shares_since_ps_[flow] == now_ps)
+      left = shares_work_[flow];
+    else if (shares_since_ps_[flow] != kNone)
+      left = -shares_->excess(flow, now_ps);
+    if (left <= 0) continue;
+    for (const Hop& hop : rules_[flow]->hops)
+      to[topology_.resource(hop, carried.source, carried.destination)] += left;
+  }
+}
+
 // ---- faults
 
 void Flows::happen(const Fault& fault, std::int64_t now_ps) {

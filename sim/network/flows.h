@@ -71,6 +71,10 @@ class Flows {
   // they were opened. They stop sharing but stay open.
   void retire(std::int64_t now_ps, std::vector<std::int32_t>& finished);
 
+  // Adds, on each resource that it crosses, what every flow that has joined has still to do, in
+  // 10^-12 byte. No fault may have happened.
+  void add_work_left(std::int64_t now_ps, IndexVector<ResourceId, Int128>& to) const;
+
   // Bytes of all flows that joined, and the time during which at least one shared each resource.
   const std::vector<ResourceUse>& uses() const { return uses_; }
   // Bytes and flows by route rule of the topology.

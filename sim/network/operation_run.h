@@ -75,6 +75,21 @@ class OperationRun {
     return parts_[part].round < 0 && step.transfers.rounds() > 0 &&
            (step.missing.empty() || parts_[part].gathered);
   }
+  // Calls visit(source rank, destination rank, bytes) for each transfer of each step that is not a
+  // collective, in no particular order.
+  template <class Visit>
+  void for_each_message(Visit&& visit) const {
+    for (const StepRun& step : steps_) {
+      if (step.transfers.group_size() > 0) continue;
+      auto rank_at = [&](std::int32_t part) { return rank_of(step.first_part + part); };
+      const auto parts = static_cast<std::int32_t>(step.transfers.slots().size());
+      for (std::int32_t part = 0; step.transfers.rounds() > 0 && part < parts; ++part)
+        step.transfers.for_each_sent(
+            part, 0, [&](std::int32_t from, std::int32_t to, std::int64_t bytes, const Terms*) {
+              visit(rank_at(from), rank_at(to), bytes);
+            });
+    }
+  }
   // Number of parts that are not done.
   std::int64_t parts_left() const;
   // The part begins now and skips all its rounds; it is done when it goes on.

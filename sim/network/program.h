@@ -76,6 +76,8 @@ class Program {
     return state.places_left == 0 && (has_places(op) || state.after_left == 0);
   }
   const Order& order() const { return order_; }
+  // Null before the operation's first start and after its completion.
+  const OperationRun* run_of(OpId op) const { return operations_[op].run.get(); }
 
   // Why an operation cannot go on.
   struct Obstacle {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -235,7 +236,7 @@ class Fusing {
   }
 
   // One after another along the fused dim.
-  Shape extents_of(const std::vector<BlockShare>& shares) const {
+  Shape extents_of(std::span<const BlockShare> shares) const {
     Shape out(shape_of(first_tensor()).size(), 0);
     std::int64_t joined = 0;
     for (const BlockShare& share : shares) {
@@ -259,8 +260,7 @@ class Fusing {
     std::int64_t entries = 0;
     Shape first = entry_;
     for (std::size_t i = 0; i < shares.size(); i += each, ++entries) {
-      std::vector<BlockShare> entry(shares.begin() + static_cast<std::ptrdiff_t>(i),
-                                    shares.begin() + static_cast<std::ptrdiff_t>(i + each));
+      const std::span<const BlockShare> entry = std::span(shares).subspan(i, each);
       Shape shape = extents_of(entry);
       shape[buffer_.dim] = std::max(shape[buffer_.dim], most_);
       if (first.size() == 0) first = shape;
@@ -284,7 +284,7 @@ class Fusing {
       add_each(to_, out, buffer_.each);
   }
 
-  void add_entry(std::int32_t position, const std::vector<BlockShare>& shares, const Shape& shape,
+  void add_entry(std::int32_t position, std::span<const BlockShare> shares, const Shape& shape,
                  std::int64_t offset, StoredBuffer& out) {
     const DimVector strides = in_memory(shape).first;
     std::int64_t begin = 0;

@@ -77,44 +77,60 @@ Contents::Tree Contents::tree_of(Numbers pieces) const {
   return out;
 }
 
-void Contents::divide(Tree& tree, std::size_t node, std::size_t begin, std::size_t end) const {
-  const std::size_t width = 2 * to_index(dims_);
-  if (tree.bounds.size() < (node + 1) * width) tree.bounds.resize((node + 1) * width);
-  for (int d = 0; d < dims_; ++d) {
-    std::int64_t least = lo(tree.order[begin], d), most = hi(tree.order[begin], d);
-    for (std::size_t k = begin; k < end; ++k) {
-      least = std::min(least, lo(tree.order[k], d));
-      most = std::max(most, hi(tree.order[k], d));
+// How pieces lie along a dim.
+struct Contents::Spread {
+  std::int64_t lo, greatest_lo, hi;
+  double extents = 0;  // of all pieces together
+  // Nearly 1 where pieces lie side by side without gaps, 0 where they all begin together.
+  double side_by_side() const {
+    return static_cast<double>(greatest_lo - lo) / std::max(extents, 1.0);
+  }
+};
+
+// One look at each piece: far down the tree they are far apart in memory.
+Contents::Spreads Contents::spreads_of(const Tree& tree, std::size_t begin, std::size_t end) const {
+  Spreads out;
+  const auto dims = to_index(dims_);
+  for (std::size_t d = 0; d < dims; ++d) {
+    const std::int64_t* first = at(tree.order[begin]) + 3 * d;
+    out[d] = {first[0], first[0], first[1]};
+  }
+  for (std::size_t k = begin; k < end; ++k) {
+    const std::int64_t* values = at(tree.order[k]);
+    for (std::size_t d = 0; d < dims; ++d, values += 3) {
+      Spread& along = out[d];
+      along.lo = std::min(along.lo, values[0]);
+      along.greatest_lo = std::max(along.greatest_lo, values[0]);
+      along.hi = std::max(along.hi, values[1]);
+      along.extents += static_cast<double>(values[1] - values[0]);
     }
-    tree.bounds[node * width + 2 * to_index(d)] = least;
-    tree.bounds[node * width + 2 * to_index(d) + 1] = most;
+  }
+  return out;
+}
+
+void Contents::divide(Tree& tree, std::size_t node, std::size_t begin, std::size_t end) const {
+  const auto dims = to_index(dims_), width = 2 * dims;
+  const Spreads spreads = spreads_of(tree, begin, end);
+  if (tree.bounds.size() < (node + 1) * width) tree.bounds.resize((node + 1) * width);
+  for (std::size_t d = 0; d < dims; ++d) {
+    tree.bounds[node * width + 2 * d] = spreads[d].lo;
+    tree.bounds[node * width + 2 * d + 1] = spreads[d].hi;
   }
   auto at = [&](std::size_t k) { return tree.order.begin() + static_cast<std::ptrdiff_t>(k); };
   if (end - begin <= kLeaf) return std::sort(at(begin), at(end));
-  const int dim = dim_to_halve(tree, begin, end);
+  const auto best = std::max_element(
+      spreads.begin(), spreads.begin() + dims_,
+      [](const Spread& a, const Spread& b) { return a.side_by_side() < b.side_by_side(); });
+  const int dim = static_cast<int>(best - spreads.begin());
   const std::size_t middle = begin + (end - begin) / 2;
-  std::nth_element(at(begin), at(middle), at(end), [&](std::uint32_t a, std::uint32_t b) {
-    return std::pair(lo(a, dim), a) < std::pair(lo(b, dim), b);
-  });
+  auto is_before = [&](std::uint32_t a, std::uint32_t b) {
+    const std::int64_t lo_a = lo(a, dim), lo_b = lo(b, dim);
+    return lo_a != lo_b ? lo_a < lo_b : a < b;
+  };
+  if (!std::is_sorted(at(begin), at(end), is_before))
+    std::nth_element(at(begin), at(middle), at(end), is_before);
   divide(tree, 2 * node + 1, begin, middle);
   divide(tree, 2 * node + 2, middle, end);
-}
-
-int Contents::dim_to_halve(const Tree& tree, std::size_t begin, std::size_t end) const {
-  int best = 0;
-  double most = -1;
-  for (int d = 0; d < dims_; ++d) {
-    std::int64_t least = lo(tree.order[begin], d), greatest = least;
-    double extents = 0;
-    for (std::size_t k = begin; k < end; ++k) {
-      least = std::min(least, lo(tree.order[k], d));
-      greatest = std::max(greatest, lo(tree.order[k], d));
-      extents += static_cast<double>(hi(tree.order[k], d) - lo(tree.order[k], d));
-    }
-    double side_by_side = static_cast<double>(greatest - least) / std::max(extents, 1.0);
-    if (side_by_side > most) most = side_by_side, best = d;
-  }
-  return best;
 }
 
 std::optional<std::pair<std::size_t, std::size_t>> Contents::first_overlap() const {

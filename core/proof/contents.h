@@ -110,7 +110,9 @@ class Contents {
   void index_all() const;
   Tree tree_of(Numbers pieces) const;
   void divide(Tree& tree, std::size_t node, std::size_t begin, std::size_t end) const;
-  int dim_to_halve(const Tree& tree, std::size_t begin, std::size_t end) const;
+  struct Spread;
+  using Spreads = std::array<Spread, kMaxDims>;  // by dim
+  Spreads spreads_of(const Tree& tree, std::size_t begin, std::size_t end) const;
   bool bounds_meet(const Tree& tree, std::size_t node, const Box& box) const {
     const std::int64_t* at = tree.bounds.data() + node * 2 * to_index(dims_);
     for (int d = 0; d < dims_; ++d, at += 2)

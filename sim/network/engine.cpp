@@ -20,9 +20,9 @@
 #include "core/base/units.h"
 #include "sim/network/flows.h"
 #include "sim/network/interference.h"
-#include "sim/network/least_end.h"
 #include "sim/network/program.h"
-#include "sim/network/whole_steps.h"
+#include "sim/network/shortcuts/least_end.h"
+#include "sim/network/shortcuts/whole_steps.h"
 #include "sim/sharing/queues.h"
 
 namespace reshard::sim {

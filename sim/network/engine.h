@@ -22,8 +22,9 @@ namespace reshard::sim {
 struct EngineOptions {
   bool record_flows = false;  // fill Timeline::flows
   bool record_spans = true;   // fill Timeline::spans
-  // Run every transfer even if the duration of a step is known without (whole_steps.h); implied by
-  // record_flows, faults, waits and observer. The result is the same.
+  // Run every transfer even if the duration of a step is known without
+  // (shortcuts/whole_steps.h); implied by record_flows, faults, waits and observer. The result is
+  // the same.
   bool run_transfers = false;
   // A run may stop once it is certain to end after this time; end_ps is then above it and not above
   // the run's true end, and nothing else is known.

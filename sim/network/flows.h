@@ -109,7 +109,7 @@ class Flows {
   FlowObserver* observer_;
   bool soles_allowed_;
   // None before the first flow: it is as large as the network, and if all steps are taken whole
-  // (whole_steps.h), there is never a flow.
+  // (shortcuts/whole_steps.h), there is never a flow.
   std::optional<FairShare> shares_;
   // By flow.
   IndexVector<std::int32_t, Transit> transits_;

@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kMaxRanksRecorded = 4096;
 
 // From so many shards on, a proof takes longer than a thread to begin it, by far.
-constexpr std::size_t kShardsOfLargePlan = 4096;
+constexpr std::size_t kShardsOfLargePlan = 512;
 
 std::shared_ptr<const Carriage> links_alone(std::shared_ptr<const Topology> topology) {
   return std::make_shared<const Carriage>(std::move(topology),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/network/whole_steps.h"
+#include "sim/network/shortcuts/whole_steps.h"
 
 #include <algorithm>
 #include <tuple>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/network/least_end.h"
+#include "sim/network/shortcuts/least_end.h"
 
 #include <algorithm>
 
@@ -24,7 +24,6 @@ void LeastEnd::count(const OperationRun& run) {
   bytes_.resize(to_index(topology_.resource_count()), 0);
   work_.resize(bytes_.size(), 0);
   run.for_each_message([&](Rank source, Rank destination, std::int64_t bytes) {
-    if (source == destination) return;
     for (const Hop& hop : topology_.rule(source, destination).hops) {
       const ResourceId resource = topology_.resource(hop, source, destination);
       if (bytes_[resource] == 0 && bytes > 0) used_.push_back(resource);

@@ -16,7 +16,7 @@
 #include <array>
 
 #include "core/base/errors.h"
-#include "sim/network/whole_steps.h"
+#include "sim/network/shortcuts/whole_steps.h"
 
 namespace reshard::sim {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whole steps against the same steps run transfer by transfer: the same spans, the same bytes and
 // busy times of every resource, to the picosecond.
-#include "sim/network/whole_steps.h"
+#include "sim/network/shortcuts/whole_steps.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

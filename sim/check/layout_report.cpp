@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -192,9 +193,24 @@ void add_rows(const Stored& side, std::string_view name, const WhereQuery& query
         add_part(*buffer, part, name, query, out);
 }
 
+std::string nowhere_text(const Stored& source, const Stored& destination,
+                         std::vector<WhereQuery> queries) {
+  std::optional<Rank> rank;
+  for (WhereQuery& query : queries)
+    if (query.rank) rank = std::exchange(query.rank, std::nullopt);
+  std::vector<LayoutRow> rows;
+  for (const Stored* side : {&source, &destination})
+    for (const WhereQuery& query : queries) add_rows(*side, "", query, rows);
+  if (!rank || rows.empty()) return "no rank has it\n";
+  std::set<Rank> others;
+  for (const LayoutRow& row : rows) others.insert(row.rank);
+  return fmt::format("rank {} has none of it, but rank {}{}\n", to_int(*rank),
+                     to_int(*others.begin()),
+                     others.size() > 1 ? fmt::format(" and {} more", others.size() - 1) : "");
+}
+
 std::string layout_text(const std::vector<LayoutRow>& list, const ModelTensors& tensors,
                         std::size_t rows, std::size_t width) {
-  if (list.empty()) return "no rank has it\n";
   Table table({"side", ">rank", "elements", "buffer", "where in it"});
   for (std::size_t i = 0; i < list.size() && i < rows; ++i)
     table.add_row({std::string(list[i].side), fmt::to_string(to_int(list[i].rank)),

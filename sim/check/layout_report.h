@@ -44,7 +44,10 @@ struct LayoutRow {
 void add_rows(const Stored& side, std::string_view name, const WhereQuery& query,
               std::vector<LayoutRow>& out);
 
-// At most `rows` of them.
+// In place of a list without rows: "rank 2 has none of it, but rank 0 and 3 more".
+std::string nowhere_text(const Stored& source, const Stored& destination,
+                         std::vector<WhereQuery> queries);
+// At most `rows` of them; there must be some.
 std::string layout_text(const std::vector<LayoutRow>& list, const ModelTensors& tensors,
                         std::size_t rows, std::size_t width);
 std::string layout_json(const std::vector<LayoutRow>& list, const ModelTensors& tensors);

@@ -262,6 +262,13 @@ TEST_CASE("Which ranks have elements of a tensor, and where") {
   CHECK(rows_of("k", 5).size() == 1);
   CHECK(rows_of("v", 5).empty());
   CHECK_THAT(layout_text(found, *model.tensors, 1, 80), Catch::Contains("and 2 more"));
+  auto nowhere = [&](const char* what, int rank) {
+    WhereQuery query = parse_where(what, *model.tensors, "WHAT");
+    query.rank = Rank{rank};
+    return nowhere_text(*model.source, *model.destination, {query});
+  };
+  CHECK(nowhere("v", 5) == "rank 5 has none of it, but rank 0\n");
+  CHECK(nowhere("tied[1:3,0]", 5) == "rank 5 has none of it, but rank 0 and 1 more\n");
   CHECK_THROWS_AS(rows_of("w", -1), InputError);
   CHECK_THROWS_AS(rows_of("k[4,:]", -1), InputError);
   CHECK_THROWS_AS(rows_of("k[0]", -1), InputError);

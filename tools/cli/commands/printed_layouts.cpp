@@ -25,6 +25,8 @@ void print_rows(const sim::ModelLayouts& model, const std::vector<sim::WhereQuer
   std::vector<sim::LayoutRow> rows;
   for (const sim::WhereQuery& query : queries) sim::add_rows(*model.source, source, query, rows);
   for (const sim::WhereQuery& query : queries) sim::add_rows(*model.destination, "to", query, rows);
+  if (rows.empty() && !output.json)
+    return print(sim::nowhere_text(*model.source, *model.destination, queries));
   print(output.json
             ? sim::layout_json(rows, *model.tensors)
             : sim::layout_text(rows, *model.tensors, shown(output, kRowsShown), screen_width()));

@@ -103,6 +103,22 @@ TEST_CASE("a config says what a token caches") {
   CHECK(!model_of(R"("dtype": "bfloat16", "quantization_config": {"kv_cache_scheme": {}})").dtype);
 }
 
+TEST_CASE("the dtype that the text's own part states comes before the one outside") {
+  auto dtype_of = [](const std::string& outside, const std::string& inside) {
+    return read_kv_model(R"({"model_type": "kimi_k25", )" + outside + R"("text_config": )" +
+                             config(R"("model_type": "kimi_k2")" + inside) + "}",
+                         "c.json", 1)
+        .dtype;
+  };
+  CHECK(dtype_of(R"("torch_dtype": "bfloat16", )", R"(, "dtype": "float16")") == DType::F16);
+  CHECK(dtype_of(R"("dtype": "bfloat16", )", R"(, "torch_dtype": "float16")") == DType::F16);
+  CHECK(dtype_of(R"("torch_dtype": "bfloat16", )", R"(, "dtype": "auto")") == DType::BF16);
+  CHECK(dtype_of("", R"(, "torch_dtype": "float16", "dtype": "bfloat16")") == DType::BF16);
+  CHECK(!dtype_of("", R"(, "dtype": "auto")"));
+  CHECK_THROWS_WITH(dtype_of(R"("dtype": "bfloat16", )", R"(, "dtype": "float16")"),
+                    Catch::Contains("the same as outside"));
+}
+
 TEST_CASE("windows matter only to as many tokens") {
   CHECK(model_error(R"("sliding_window": 100)") ==
         "c.json: sliding_window: expected full attention in every layer, or more than the 100 "

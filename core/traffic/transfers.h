@@ -112,6 +112,11 @@ class Transfers {
   void for_each_sent(std::int32_t part, std::int32_t round, Visit&& visit) const {
     for_each_of_part(part, round, false, visit);
   }
+  // The same, of a step that is not a collective; nothing of one that is.
+  template <class Visit>
+  void for_each_message_sent(std::int32_t part, Visit&& visit) const {
+    if (expansions_.empty() && rounds() > 0) for_each_message(part, false, visit);
+  }
 
  private:
   // The ranks of the parts. For messages, which ascend by source part: their two ends, and what

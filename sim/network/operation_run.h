@@ -80,12 +80,11 @@ class OperationRun {
   template <class Visit>
   void for_each_message(Visit&& visit) const {
     for (const StepRun& step : steps_) {
-      if (step.transfers.group_size() > 0) continue;
       auto rank_at = [&](std::int32_t part) { return rank_of(step.first_part + part); };
       const auto parts = static_cast<std::int32_t>(step.transfers.slots().size());
-      for (std::int32_t part = 0; step.transfers.rounds() > 0 && part < parts; ++part)
-        step.transfers.for_each_sent(
-            part, 0, [&](std::int32_t from, std::int32_t to, std::int64_t bytes, const Terms*) {
+      for (std::int32_t part = 0; part < parts; ++part)
+        step.transfers.for_each_message_sent(
+            part, [&](std::int32_t from, std::int32_t to, std::int64_t bytes, const Terms*) {
               visit(rank_at(from), rank_at(to), bytes);
             });
     }

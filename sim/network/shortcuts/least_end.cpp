@@ -9,7 +9,7 @@
 namespace reshard::sim {
 namespace {
 
-// Looks on the way to the limit. Each costs as much as a few flows.
+// Looks on the way to the limit. Each visits all flows and all links that are used.
 constexpr std::int64_t kLooks = 64;
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cuda/executor.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/cuda/prepared.h"
 #include "core/base/errors.h"

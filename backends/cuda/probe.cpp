@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Builds a CUDA executor from what is on this machine, or says what is missing.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/cuda/backend.h"
 #include "backends/cuda/executor.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <exception>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/device/kernels/cuda_kernels.h"
 #include "core/base/errors.h"

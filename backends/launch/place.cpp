@@ -9,7 +9,7 @@
 #include <map>
 #include <sstream>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 

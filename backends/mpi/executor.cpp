@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <new>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "backends/launch/agreement.h"

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/launch/launch.h"
 #include "backends/launch/patience.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/nccl/communicator_meeting.h"
 #include "backends/nccl/executor.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/launch/agreement.h"
 #include "core/base/errors.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <numeric>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/nccl/communicators.h"
 #include "core/base/errors.h"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <exception>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/device/cuda_device.h"
 #include "backends/nccl/backend.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "backends/launch/launch.h"
 #include "backends/registry/mpi_module.h"

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/ids.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/bytes/box_copy.h"

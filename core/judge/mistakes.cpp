@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/judge/locations.h"
 #include "core/judge/patterns/flat_order.h"

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace reshard {
 

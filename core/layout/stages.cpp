@@ -8,7 +8,7 @@
 #include <queue>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/base/sort_once.h"

@@ -2,7 +2,7 @@
 // Placements of operators' tensors, and their text as PyTorch prints it.
 #include "core/ops/call.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -2,7 +2,7 @@
 // Examines every choice of one row per axis.
 #include "core/ops/candidates.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <limits>

@@ -2,7 +2,7 @@
 // Checks a call and decides it: as a view, a stack or a list, by a handler, or by its rule's rows.
 #include "core/ops/decision.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

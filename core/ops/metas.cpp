@@ -2,7 +2,7 @@
 // Broadcasting, type promotion, and shapes and rows shared by several rules.
 #include "core/ops/metas.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <numeric>

@@ -2,7 +2,7 @@
 // Reads the catalogue once, finds operators in it, and implements what rules ask about a call.
 #include "core/ops/operator.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <map>

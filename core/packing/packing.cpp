@@ -94,6 +94,7 @@ class TreeGrower {
     left.clear();
     for (Slot slot : needers)
       if (std::find(set.begin(), set.end(), slot) == set.end()) left.push_back(slot);
+    for (Slot slot : left) search_.set_wanted(slot, true);
     Price paid = 0;
     while (!left.empty()) {
       search_.run(loads_, Direction::Outwards);
@@ -105,6 +106,7 @@ class TreeGrower {
         branch.out.push_back({path[i - 1], path[i]});
         paid += pay(branch.out.back());
         hang(path[i], path[i - 1], Direction::Outwards);
+        search_.set_wanted(path[i], false);
         left.erase(std::remove(left.begin(), left.end(), path[i]), left.end());
       }
     }
@@ -123,12 +125,15 @@ class TreeGrower {
         return std::binary_search(holders->begin(), holders->end(), slot);
       });
       if (at == left.end()) return;
+      for (Slot holder : **at) search_.set_wanted(holder, false);
       left.erase(at);
       branch.contributors.push_back(slot);
     };
     found(branch.root);
     Price paid = 0;
     while (!left.empty()) {
+      for (const std::vector<Slot>* holders : left)
+        for (Slot slot : *holders) search_.set_wanted(slot, true);
       search_.run(loads_, Direction::Inwards);
       Slot nearest = -1;
       for (const std::vector<Slot>* holders : left)

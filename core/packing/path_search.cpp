@@ -9,11 +9,12 @@ PathSearch::PathSearch(const RankRoutes& routes)
     : routes_(routes),
       latency_(routes.trunks().size(), 0),
       start_(routes.ranks(), kUnreached),
+      is_wanted_(routes.ranks(), 0),
       costs_(routes.ranks(), kUnreached),
       before_(routes.ranks(), -1),
       labels_(routes.trunks().size()),
-      is_touched_(routes.trunks().size(), false),
-      is_next_(routes.ranks(), false) {
+      is_touched_(routes.trunks().size(), 0),
+      is_next_(routes.ranks(), 0) {
   for (const RankRoutes::Trunk& trunk : routes.trunks())
     longest_ps_ = std::max(longest_ps_, trunk.latency_ps);
 }
@@ -26,6 +27,7 @@ void PathSearch::set_latency_price(Price price) {
 void PathSearch::clear() {
   for (Slot slot : set_) start_[to_index(slot)] = kUnreached;
   set_.clear();
+  std::fill(is_wanted_.begin(), is_wanted_.end(), char{0});
 }
 
 void PathSearch::add(Slot slot, Price start) {
@@ -33,46 +35,64 @@ void PathSearch::add(Slot slot, Price start) {
   start_[to_index(slot)] = std::min(start_[to_index(slot)], start);
 }
 
+// Offers the trunks that `slot` leads to. Every hop costs something, so what costs as much as the
+// nearest wanted rank leads to none that is nearer.
+void PathSearch::enter(Slot slot, const Loads& loads, Direction direction) {
+  Price cost = costs_[to_index(slot)];
+  if (cost >= nearest_) return;
+  std::int32_t node = routes_.node_of(slot);
+  for (const RankRoutes::AccessLink& link :
+       direction == Direction::Outwards ? routes_.up_from(slot) : routes_.down_to(slot)) {
+    const Label& label = labels_[to_index(link.trunk)];
+    if (cost < (label.node == node ? label.cost : label.other_cost))
+      offer(link.trunk, slot, cost + loads.price(link.classes));
+  }
+}
+
 void PathSearch::offer(std::int32_t trunk, Slot slot, Price cost) {
   Label& label = labels_[to_index(trunk)];
   std::int32_t node = routes_.node_of(slot);
   if (cost < label.cost) {
-    if (label.slot >= 0 && routes_.node_of(label.slot) != node) {
+    if (label.slot >= 0 && label.node != node) {
       label.other_cost = label.cost;
       label.other_slot = label.slot;
     }
     label.cost = cost;
     label.slot = slot;
-  } else if (label.slot >= 0 && routes_.node_of(label.slot) != node && cost < label.other_cost) {
+    label.node = node;
+  } else if (cost < label.other_cost && label.slot >= 0 && label.node != node) {
     label.other_cost = cost;
     label.other_slot = slot;
   } else {
     return;
   }
-  if (!is_touched_[to_index(trunk)]) {
-    is_touched_[to_index(trunk)] = true;
-    touched_.push_back(trunk);
-  }
+  if (is_touched_[to_index(trunk)] != 0) return;
+  is_touched_[to_index(trunk)] = 1;
+  touched_.push_back(trunk);
 }
 
 void PathSearch::leave(std::int32_t trunk, const Loads& loads, Direction direction) {
-  const RankRoutes::Trunk& at = routes_.trunks()[to_index(trunk)];
+  const RankRoutes::Trunk& over = routes_.trunks()[to_index(trunk)];
   const Label& label = labels_[to_index(trunk)];
-  Price middle = loads.price(at.classes) + latency_[to_index(trunk)];
+  Price middle = loads.price(over.classes) + latency_[to_index(trunk)];
+  if (label.cost + middle >= nearest_) return;
   for (const RankRoutes::AccessLink& link :
        direction == Direction::Outwards ? routes_.down_from(trunk) : routes_.up_to(trunk)) {
+    std::size_t at = to_index(link.slot);
     // A trunk between nodes does not lead back into the same node.
-    bool other = at.between_nodes && routes_.node_of(label.slot) == routes_.node_of(link.slot);
+    bool other = over.between_nodes && label.node == routes_.node_of(link.slot);
+    Price so_far = (other ? label.other_cost : label.cost) + middle;
+    // A rank in the set already has it, however expensive its path was.
+    if (so_far >= std::min(nearest_, costs_[at]) || start_[at] != kUnreached) continue;
     Slot from = other ? label.other_slot : label.slot;
     if (from < 0 || from == link.slot) continue;
-    Price cost = (other ? label.other_cost : label.cost) + middle + loads.price(link.classes);
-    std::size_t at = to_index(link.slot);
-    // A rank in the set already has it, however expensive its path was.
-    if (cost >= costs_[at] || start_[at] != kUnreached) continue;
+    Price cost = so_far + loads.price(link.classes);
+    if (cost >= costs_[at] || cost > nearest_) continue;
     costs_[at] = cost;
     before_[at] = from;
-    if (is_next_[at]) continue;
-    is_next_[at] = true;
+    if (is_wanted_[at] != 0) nearest_ = cost;
+    if (is_next_[at] != 0) continue;
+    is_next_[at] = 1;
     next_.push_back(link.slot);
   }
 }
@@ -80,24 +100,22 @@ void PathSearch::leave(std::int32_t trunk, const Loads& loads, Direction directi
 void PathSearch::run(const Loads& loads, Direction direction) {
   std::fill(costs_.begin(), costs_.end(), kUnreached);
   std::fill(labels_.begin(), labels_.end(), Label{});
+  nearest_ = kUnreached;
   fresh_ = set_;
   for (Slot slot : set_) {
     costs_[to_index(slot)] = start_[to_index(slot)];
     before_[to_index(slot)] = -1;
   }
   while (!fresh_.empty()) {
-    for (Slot slot : fresh_)
-      for (const RankRoutes::AccessLink& link :
-           direction == Direction::Outwards ? routes_.up_from(slot) : routes_.down_to(slot))
-        offer(link.trunk, slot, costs_[to_index(slot)] + loads.price(link.classes));
+    for (Slot slot : fresh_) enter(slot, loads, direction);
     for (std::int32_t trunk : touched_) {
       leave(trunk, loads, direction);
-      is_touched_[to_index(trunk)] = false;
+      is_touched_[to_index(trunk)] = 0;
     }
     touched_.clear();
     fresh_.swap(next_);
     next_.clear();
-    for (Slot slot : fresh_) is_next_[to_index(slot)] = false;
+    for (Slot slot : fresh_) is_next_[to_index(slot)] = 0;
   }
 }
 

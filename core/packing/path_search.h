@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cheapest paths from a set of ranks to all others at current prices, over ranks that forward
-// what they receive.
+// The cheapest path from a set of ranks to the nearest of those wanted at current prices, over ranks
+// that forward what they receive.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace reshard {
 
-// From the set to all ranks, or from all ranks to the set.
+// From the set to the wanted ranks, or from those to the set.
 enum class Direction : std::uint8_t { Outwards, Inwards };
 
 class PathSearch {
@@ -22,13 +22,15 @@ class PathSearch {
   // classes; shorter ones cost in proportion.
   void set_latency_price(Price price);
 
-  // Empties the set.
+  // Empties the set; no rank is wanted.
   void clear();
   // Adds a rank to the set, at a cost of `start`.
   void add(Slot slot, Price start);
-  // Finds the paths again, after prices have changed or ranks were added to the set.
+  void set_wanted(Slot slot, bool wanted) { is_wanted_[to_index(slot)] = wanted ? 1 : 0; }
+  // Finds the path again, after prices, the set or the wanted ranks have changed.
   void run(const Loads& loads, Direction direction);
 
+  // True of the nearest wanted ranks and on their paths; else at least theirs.
   Price cost(Slot slot) const { return costs_[to_index(slot)]; }
   // The rank before it on its path from the set (or after it on its path to the set); -1 in the
   // set.
@@ -40,7 +42,9 @@ class PathSearch {
   struct Label {
     Price cost = kUnreached, other_cost = kUnreached;
     Slot slot = -1, other_slot = -1;
+    std::int32_t node = -1;  // that of `slot`
   };
+  void enter(Slot slot, const Loads& loads, Direction direction);
   void offer(std::int32_t trunk, Slot slot, Price cost);
   void leave(std::int32_t trunk, const Loads& loads, Direction direction);
 
@@ -49,13 +53,15 @@ class PathSearch {
   std::vector<Price> latency_;  // by trunk
   std::vector<Price> start_;    // by slot; kUnreached: not in the set
   std::vector<Slot> set_;
+  std::vector<char> is_wanted_;        // by slot
+  Price nearest_ = kUnreached;         // the least cost of a wanted rank so far
   std::vector<Price> costs_;           // by slot
   std::vector<Slot> before_;           // by slot
   std::vector<Label> labels_;          // by trunk
   std::vector<std::int32_t> touched_;  // trunks with a better label
-  std::vector<bool> is_touched_;
+  std::vector<char> is_touched_;
   std::vector<Slot> fresh_, next_;  // ranks with a better cost
-  std::vector<bool> is_next_;
+  std::vector<char> is_next_;
 };
 
 }  // namespace reshard

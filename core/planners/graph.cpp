@@ -9,7 +9,7 @@
 // repeated without the steps that do so.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/planners/collectives/emit.h"

@@ -2,7 +2,7 @@
 // The proposal of the PyTorch issue on P2P redistribution: a collective if one is enough, because
 // libraries do them best; direct messages for everything else, because a chain of collectives moves
 // bytes that nobody needs.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/planners/collectives/one_collective.h"

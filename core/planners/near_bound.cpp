@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "core/planners/near_bound.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <utility>
 

@@ -13,7 +13,7 @@
 // or only one; none if p2p's plan is near the bound or faster than the busiest link of the trees.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/units.h"
 #include "core/bounds/bounds.h"

@@ -2,7 +2,7 @@
 // What PyTorch does today: the steps of its greedy planner (core/torch/greedy.cpp), one collective
 // or local step each, with its padding. It is the baseline that users know from their own runs, and
 // it shows what a better plan is worth.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/planners/collectives/emit.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace reshard {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <set>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"

@@ -2,7 +2,7 @@
 // Tracks where the values of copied temporaries came from, and reads them from there.
 #include "core/schedule/forwarding.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/bytes/box_copy.h"

@@ -84,6 +84,7 @@ struct StoredBuffer {
   // By part, the greatest end of those up to it; empty if there is only one.
   std::vector<std::int64_t> reach = {};
 
+  std::int64_t bytes() const { return element_count(shape) * size_bytes(dtype); }
   // The first part that can have elements from there on.
   std::size_t first_part_at(std::int64_t offset) const;
 };

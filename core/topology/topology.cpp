@@ -8,7 +8,7 @@
 #include <array>
 #include <span>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/base/integers.h"

@@ -8,7 +8,7 @@
 // For each process it lists only the first device.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "core/base/errors.h"

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/sort_once.h"
 #include "sim/trace/findings.h"

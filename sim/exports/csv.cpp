@@ -2,7 +2,7 @@
 // A row per message of every step, for spreadsheets.
 #include <iterator>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "sim/exports/exports.h"
 

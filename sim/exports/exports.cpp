@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/exports/exports.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/text/plan_text.h"
 #include "core/traffic/accounting.h"

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace reshard::sim {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <variant>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "sim/trace/line_reader.h"

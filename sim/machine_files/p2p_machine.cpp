@@ -14,7 +14,7 @@
 #include <functional>
 #include <map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/cursor.h"
 #include "core/base/integers.h"

@@ -9,7 +9,7 @@
 // given, as SYS also occurs between GPUs of one socket.
 #include <map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/cursor.h"
 #include "core/base/disjoint_sets.h"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/ids.h"
 #include "core/base/units.h"

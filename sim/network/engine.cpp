@@ -14,7 +14,7 @@
 #include <span>
 #include <tuple>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/base/units.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <numeric>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "sim/network/engine.h"

@@ -2,7 +2,7 @@
 // Finds the row for an operator's name, overload and form, and runs it.
 #include "sim/operators/operators.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

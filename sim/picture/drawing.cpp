@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/ids.h"
 

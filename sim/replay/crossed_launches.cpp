@@ -7,7 +7,7 @@
 // launched first: such edges are removed before a cycle is reported.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "sim/replay/deadlock.h"
 #include "sim/replay/trace_workload.h"

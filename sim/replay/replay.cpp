@@ -5,7 +5,7 @@
 #include <future>
 #include <map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/base/integers.h"

@@ -97,6 +97,10 @@ std::string ratio_text(std::optional<std::int64_t> ratio_e4) {
   return ratio_e4 ? decimal_text(*ratio_e4, 10'000, 4) : "-";
 }
 
+std::string short_list(const std::string& ranks) {
+  return ranks.size() <= 24 ? ranks : ranks.substr(0, 21) + "...";
+}
+
 std::string time_text(std::optional<std::int64_t> ps) { return ps ? duration_text(*ps) : "-"; }
 
 Table::Table(const std::vector<std::string>& titles) : rows_{titles} {

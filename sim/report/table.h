@@ -17,6 +17,9 @@ std::string ratio_text(std::optional<std::int64_t> ratio_e4);
 // "5.389 ms"; "-" for none.
 std::string time_text(std::optional<std::int64_t> ps);
 
+// A list of ranks cut to 24 characters, with "..." for the rest.
+std::string short_list(const std::string& ranks);
+
 // Splits a text into lines of at most `width` code points. Lines end at a blank, which is dropped,
 // or after another character of `ends`. A single word wider than `width` is split if `broken`, else
 // its line is wider.

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
@@ -51,10 +51,6 @@ std::uint64_t bits_of(const std::byte* element, std::int64_t bytes) {
   return out;
 }
 
-std::int64_t bytes_of(const StoredBuffer& buffer) {
-  return element_count(buffer.shape) * size_bytes(buffer.dtype);
-}
-
 }  // namespace
 
 StoredImages::StoredImages(const StoredRequests& requests) : requests_(requests) {
@@ -71,7 +67,7 @@ StoredImages::StoredImages(const StoredRequests& requests) : requests_(requests)
 std::int64_t StoredImages::bytes_of(const StoredRequests& requests) {
   Int128 sum = 0;
   for (const Stored* side : {&requests.source(), &requests.destination()})
-    for (const StoredBuffer& buffer : side->buffers()) sum += sim::bytes_of(buffer);
+    for (const StoredBuffer& buffer : side->buffers()) sum += buffer.bytes();
   return static_cast<std::int64_t>(std::min(sum, Int128{kMaxBytes}));
 }
 
@@ -114,7 +110,7 @@ StoredImages::RankImages& StoredImages::images_of(Rank rank) {
 // Those of the destination hold nothing yet.
 std::unique_ptr<Block> StoredImages::image_of(const Stored& side, StoredBufferId id) const {
   const StoredBuffer& buffer = side.buffers()[id];
-  auto out = std::make_unique<Block>(sim::bytes_of(buffer));
+  auto out = std::make_unique<Block>(buffer.bytes());
   std::fill_n(out->data(), out->size(), kUntouched);
   std::int64_t bytes = size_bytes(buffer.dtype);
   std::vector<std::byte> row;

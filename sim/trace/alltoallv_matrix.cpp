@@ -6,7 +6,7 @@
 // a rank keeps (the diagonal) takes no time.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/cursor.h"
 #include "core/traffic/accounting.h"

@@ -3,7 +3,7 @@
 #include <map>
 #include <tuple>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/grouped.h"
 #include "core/layout/mesh.h"

@@ -10,7 +10,7 @@
 #include <limits>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"

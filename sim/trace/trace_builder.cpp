@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/cursor.h"
 #include "core/base/grouped.h"

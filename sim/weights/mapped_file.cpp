@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/base/printable.h"

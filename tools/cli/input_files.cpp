@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/base/printable.h"

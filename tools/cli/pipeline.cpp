@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/cli/pipeline.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/base/file_kinds.h"

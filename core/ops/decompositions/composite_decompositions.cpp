@@ -2,7 +2,7 @@
 // Operators that PyTorch decomposes above dispatch, in steps that depend on shapes.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/integers.h"
 #include "core/ops/decompositions/steps.h"

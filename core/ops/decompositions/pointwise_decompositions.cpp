@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Pointwise operators, and gates, which multiply one half of a tensor by the other.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/ops/decompositions/steps.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions, norms and products.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/ops/decompositions/steps.h"
 

@@ -2,7 +2,7 @@
 // Builds the steps of a call, and carries placements through them.
 #include "core/ops/decompositions/steps.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Grouped products: of a batch of matrices, or of parts of matrices given by offsets. The kernels
 // need rows of a multiple of 16 bytes, in shards too.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

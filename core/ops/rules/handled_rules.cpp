@@ -3,7 +3,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/rules/rules.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

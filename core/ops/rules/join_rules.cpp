@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operators that join, split and move elements along dims: those dims are not sharded, the others
 // can be.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Look-ups, and operators that write by index. The dim that indices refer to is replicated, or each
 // rank looks up what it has (a mask), or only other dims are cut.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operators that copy a tensor, make one like it, or fill one, with constants or random numbers.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/ops/metas.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions, scans, sorts. If the result can be reduced from results for the parts, a cut of a
 // reduced dim gives a partial; else only other dims can be cut.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <map>

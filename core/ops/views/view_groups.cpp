@@ -2,7 +2,7 @@
 // Groups of dims that a change of shape joins and cuts, and as_strided as a permutation of dims.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/base/ids.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <numeric>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace reshard::sim {
 

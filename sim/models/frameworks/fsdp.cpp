@@ -4,7 +4,7 @@
 // FSDP2, which cuts what tensor parallelism left of each parameter (PyTorch,
 // distributed/fsdp/_fully_shard/_fsdp_param.py), and what flattens parameters: FSDP1, a layer at a
 // time, and DeepSpeed's ZeRO-3, one parameter at a time (runtime/zero/partition_parameters.py).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "sim/models/frameworks/framework.h"

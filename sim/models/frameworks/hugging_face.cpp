@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Hugging Face's tensor parallelism (transformers, distributed/tensor_parallel.py), and all of a
 // model on every rank, named as in its files.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "sim/models/frameworks/framework.h"

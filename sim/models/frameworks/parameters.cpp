@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/models/frameworks/parameters.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace reshard::sim {
 namespace {

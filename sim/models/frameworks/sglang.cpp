@@ -2,7 +2,7 @@
 // SGLang: stages of tp ranks each. Attention's data parallelism and the experts' groups divide
 // these ranks and do not multiply them (srt/distributed/parallel_state.py); inside, the experts'
 // tensor parallelism is fastest.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "sim/models/frameworks/serving.h"

@@ -2,7 +2,7 @@
 // vLLM: ranks dp, pp, tp of each engine, tp fastest (distributed/parallel_state.py). With expert
 // parallelism the ranks dp x tp of a stage share the experts; without it they cut each of them
 // (layers/fused_moe/config.py).
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "sim/models/frameworks/serving.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The page of a model's transfer: the tensors by kind and by stage, what changes would do, and then
 // the run as of any job.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/units.h"
 #include "sim/models/report/transfer_report.h"

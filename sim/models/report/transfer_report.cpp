@@ -5,7 +5,7 @@
 #include <map>
 #include <span>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/integers.h"
 #include "core/base/limits.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Text and JSON of the report on a model's transfer.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/units.h"
 #include "sim/inputs/json_reader.h"
@@ -14,10 +14,6 @@ namespace reshard::sim {
 namespace {
 
 constexpr std::size_t kGroupsShown = 16;
-
-std::string shortened(const std::string& ranks) {
-  return ranks.size() <= 24 ? ranks : ranks.substr(0, 21) + "...";
-}
 
 // "mlp.experts.gate_proj" of "layers.*.mlp.experts.gate_proj.weight".
 std::string short_name(std::string_view name) {
@@ -84,9 +80,9 @@ std::string stages_text(const TransferReport& report, bool all, std::size_t widt
       all || report.stages.size() <= 2 * kGroupsShown ? report.stages.size() : kGroupsShown;
   for (std::size_t i = 0; i < shown; ++i) {
     const TransferGroup& stage = report.stages[i];
-    table.add_row({stage.name, shortened(stage.from), shortened(stage.to), bytes_text(stage.bytes),
-                   bytes_text(stage.use.received_bytes), time_text(stage.use.first_ps),
-                   time_text(stage.use.last_ps)});
+    table.add_row({stage.name, short_list(stage.from), short_list(stage.to),
+                   bytes_text(stage.bytes), bytes_text(stage.use.received_bytes),
+                   time_text(stage.use.first_ps), time_text(stage.use.last_ps)});
   }
   std::string more =
       shown == report.stages.size()

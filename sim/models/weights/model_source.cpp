@@ -5,7 +5,7 @@
 #include <istream>
 #include <iterator>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/base/printable.h"

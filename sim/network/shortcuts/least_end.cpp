@@ -16,6 +16,7 @@ constexpr std::int64_t kLooks = 64;
 
 LeastEnd::LeastEnd(const Topology& topology, std::int64_t limit_ps)
     : topology_(topology),
+      limit_ps_(limit_ps),
       interval_ps_(std::max<std::int64_t>(1, limit_ps / kLooks)),
       next_ps_(interval_ps_) {}
 
@@ -38,10 +39,12 @@ std::int64_t LeastEnd::at(std::int64_t now_ps, const OperationRun& run, const Fl
   std::fill(work_.begin(), work_.end(), 0);
   flows.add_work_left(now_ps, work_);
   Int128 least_ps = 0;
+  const Int128 too_long_ps = Int128{limit_ps_} - now_ps + 1;
   for (ResourceId resource : used_) {
     const Int128 to_come = bytes_[resource] - flows.uses()[to_index(resource)].bytes;
     const Int128 work = work_[resource] + std::max<Int128>(0, to_come) * kUnitsPerByte;
-    least_ps = std::max(least_ps, work / topology_.resource_bytes_per_s(resource));
+    const std::int64_t rate = topology_.resource_bytes_per_s(resource);
+    if (work >= too_long_ps * rate) least_ps = std::max(least_ps, work / rate);
   }
   return now_ps + static_cast<std::int64_t>(std::min<Int128>(least_ps, kMaxTimePs - now_ps));
 }

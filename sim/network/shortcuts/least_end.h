@@ -21,15 +21,15 @@ class LeastEnd {
   LeastEnd(const Topology& topology, std::int64_t limit_ps);
 
   bool is_due(std::int64_t now_ps) const { return now_ps >= next_ps_; }
-  // At least now. `run` is the only operation of the workload, from its start on, and `flows` has
-  // its transfers and no fault. Rounds of collectives are not counted.
+  // If that exceeds the limit; else now. `run` is the only operation of the workload, from its start
+  // on, and `flows` has its transfers and no fault. Rounds of collectives are not counted.
   std::int64_t at(std::int64_t now_ps, const OperationRun& run, const Flows& flows);
 
  private:
   void count(const OperationRun& run);
 
   const Topology& topology_;
-  std::int64_t interval_ps_, next_ps_;
+  std::int64_t limit_ps_, interval_ps_, next_ps_;
   bool counted_ = false;
   IndexVector<ResourceId, Int128> bytes_;  // of all messages
   std::vector<ResourceId> used_;           // those that have some

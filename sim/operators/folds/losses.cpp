@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Losses for class targets and for pairs of tensors, and their derivatives.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

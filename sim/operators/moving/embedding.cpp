@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Embedding: rows of a table by index; and its gradient.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

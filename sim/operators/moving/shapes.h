@@ -2,7 +2,7 @@
 // Checked shapes from attributes.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <vector>

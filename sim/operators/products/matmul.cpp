@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Products of matrices, batched or not, with an optional addend; and products of vectors.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <array>
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/disjoint_sets.h"
 #include "core/base/units.h"

@@ -2,7 +2,7 @@
 // Writes the comparison of two reports as tables and as JSON.
 #include <algorithm>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/units.h"
 #include "sim/report/comparison.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // JSON of the reports. The order in which keys are written here is part of the schema.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/torch/cost_model.h"
 #include "sim/report/json.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/units.h"
 #include "core/torch/cost_model.h"
@@ -25,11 +25,6 @@ constexpr const char* kProof = "every destination element, from index sets";
 constexpr const char* kNoSteps = "no steps: nothing has to be done\n";
 
 // A long list of ranks would push the other columns off the screen.
-std::string shortened(const std::vector<Rank>& ranks) {
-  std::string all = ranks_text(ranks);
-  return all.size() <= 24 ? all : all.substr(0, 21) + "...";
-}
-
 void add_head(const RunReport& report, Facts& facts) {
   if (report.kv)
     for (auto& [name, text] : kv_lines(*report.kv)) facts.add(name, text);
@@ -60,8 +55,8 @@ std::string step_table(const RunReport& report, bool verbose, std::size_t width)
     const StepRow& step = report.steps[s];
     std::string axes = joined(step.axes, ",", [](int axis) { return std::to_string(axis); });
     table.add_row({std::to_string(s), std::string(step.kind), axes.empty() ? "-" : axes,
-                   shortened(step.ranks), bytes_text(step.bytes), time_text(step.start_ps),
-                   time_text(step.end_ps)});
+                   short_list(ranks_text(step.ranks)), bytes_text(step.bytes),
+                   time_text(step.start_ps), time_text(step.end_ps)});
   }
   std::string rest =
       shown == report.steps.size()
@@ -187,7 +182,7 @@ std::string rank_table(const RunReport& report, std::size_t width) {
     std::vector<Rank> equal;
     for (; j < count && received[j] == received[i] && peak[j] == peak[i]; ++j)
       equal.push_back(report.ranks[j]);
-    table.add_row({shortened(equal), bytes_text(received[i]), bytes_text(peak[i])});
+    table.add_row({short_list(ranks_text(equal)), bytes_text(received[i]), bytes_text(peak[i])});
   }
   return fmt::format("\n{}", table.text(width));
 }
@@ -235,8 +230,8 @@ std::string measured_step_table(const ValidateReport& report, std::size_t width)
   };
   for (std::size_t s = 0; s < predicted.steps.size(); ++s) {
     const StepRow& step = predicted.steps[s];
-    add(std::to_string(s), step.kind, shortened(step.ranks), step.bytes, step.duration_ps(),
-        report.measured.steps[s]);
+    add(std::to_string(s), step.kind, short_list(ranks_text(step.ranks)), step.bytes,
+        step.duration_ps(), report.measured.steps[s]);
   }
   add("all", "", "", predicted.bytes.received_total, predicted.time_ps, report.measured.total);
   return table.text(width);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API: digests of what a rank holds in its caller's memory, and those of all ranks
 // together.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/cursor.h"
 #include "sim/check/check_file.h"

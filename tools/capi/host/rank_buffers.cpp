@@ -2,7 +2,7 @@
 // The C API: the buffers of a model's ranks, and a rank's shards in them.
 #include <map>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/cursor.h"
 #include "core/stored/rank_shards.h"
@@ -26,10 +26,6 @@ const Stored& side_of(const sim::ModelLayouts& layouts, std::int32_t side) {
   if (side != RESHARD_FROM && side != RESHARD_TO)
     throw InputError(fmt::format("side: expected 0 (from) or 1 (to), found {}", side));
   return side == RESHARD_FROM ? *layouts.source : *layouts.destination;
-}
-
-std::int64_t bytes_of(const StoredBuffer& buffer) {
-  return element_count(buffer.shape) * size_bytes(buffer.dtype);
 }
 
 // Throws InputError unless the caller's memory is that of the rank's buffers of one side.
@@ -64,9 +60,9 @@ class LentBuffers {
     if (!id)
       throw InputError(fmt::format("{}: expected one that rank {} has", what, to_int(rank_)));
     const StoredBuffer& buffer = side.buffers()[*id];
-    if (lent.bytes != bytes_of(buffer))
+    if (lent.bytes != buffer.bytes())
       throw InputError(
-          fmt::format("{}: expected {} bytes, found {}", what, bytes_of(buffer), lent.bytes));
+          fmt::format("{}: expected {} bytes, found {}", what, buffer.bytes(), lent.bytes));
     auto* data = static_cast<std::byte*>(lent.data);
     if (!out_.memory.try_emplace({&side == out_.layouts->source.get(), *id}, data).second)
       throw InputError(fmt::format("{}: expected it once, found it twice", what));
@@ -107,7 +103,7 @@ int32_t reshard_plan_get_stored_buffer(const reshard_plan* plan, int32_t side, i
     out.dtype = text(from.dtype).data();
     out.dims = from.shape.size();
     for (int d = 0; d < out.dims; ++d) out.shape[d] = from.shape[d];
-    out.bytes = bytes_of(from);
+    out.bytes = from.bytes();
     give(out, result, "result");
   });
 }

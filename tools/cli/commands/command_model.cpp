@@ -5,7 +5,7 @@
 #include <memory>
 #include <sstream>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"

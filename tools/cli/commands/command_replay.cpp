@@ -3,7 +3,7 @@
 // messages and collectives.
 #include <memory>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "sim/job/trace_job.h"

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "sim/check/unstacked.h"
 #include "sim/digest/digest_file.h"

@@ -13,7 +13,7 @@
 #include <sstream>
 #include <system_error>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "sim/report/table.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include <dlfcn.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "core/base/cursor.h"

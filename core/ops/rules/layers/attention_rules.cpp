@@ -5,7 +5,7 @@
 // A row is given by a dim of the scores, [batches ..., heads, queries, keys]. Broadcasting decides
 // which dim of each tensor that is, so a mask of [queries, keys] is replicated where heads are cut.
 // Where groups of query heads share a KV head, a rank must have whole groups.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <optional>

@@ -2,7 +2,7 @@
 // Convolutions: batches can be cut, and the last dim if windows neither overlap nor extend beyond
 // it. PyTorch's handler treats any other layout as if it were one of these, and is wrong; here
 // inputs move.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/ops/attributes.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Negative log likelihood: batches can be cut if losses are summed or kept; a mean needs the count
 // of all targets that are not ignored.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/ops/attributes.h"

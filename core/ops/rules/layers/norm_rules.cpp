@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Softmax and normalisations: the normalised dims are not sharded, all others can be; gradients of
 // weights are partial sums.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/ops/attributes.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Pooling and resampling: windows span the last dims, which are not cut; batches and channels are
 // independent. Linear operators keep sums and averages.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "core/ops/attributes.h"

@@ -101,6 +101,9 @@ StageSplit by_layout(const MegatronStages& options, int layers) {
   if (std::ssize(chunks) % n != 0)
     throw InputError(
         fmt::format("layout: expected a multiple of {} chunks (pp), found {}", n, chunks.size()));
+  if (n == 1 && chunks.size() > 1)
+    throw InputError(
+        fmt::format("layout: expected a single chunk where pp is 1, found {}", chunks.size()));
   StageSplit out(static_cast<std::size_t>(n));
   int next = 0;
   int embeddings = 0, heads = 0;

@@ -37,6 +37,8 @@ void SideLines::line(std::string_view side, std::string_view name, const MeshLin
   if (!extras.map.empty()) out += fmt::format(R"(, "map": {})", extras.map);
   if (!extras.order.empty()) out += fmt::format(R"(, "order": {})", extras.order);
   if (!extras.each.empty()) out += fmt::format(R"(, "each": "{}")", extras.each);
+  if (!extras.dtype.empty())
+    out += fmt::format(R"(, "dtype": "{}", "convert": true)", extras.dtype);
   lines_ += out + "}\n";
 }
 
@@ -44,7 +46,7 @@ void SideLines::buffer(std::string_view name, const MeshLines& mesh,
                        const std::vector<std::string>& blocks, const Weight& weight,
                        std::string_view placements, const BufferExtras& extras) {
   line(side_, name, mesh, blocks, placements, extras);
-  if (!has_scales_ || !has_scales(weight)) return;
+  if (!has_scales_ || !sim::has_scales(weight)) return;
   if (!extras.each.empty())  // whole, so that the scales lie as the weights do
     return line(side_, scale_name(name), mesh, {scale_name(blocks.front())}, placements, extras);
   auto at = std::lower_bound(scaled_.begin(), scaled_.end(), name);
@@ -88,7 +90,7 @@ std::string tensor_lines(const Model& model, bool scales) {
     out += fmt::format(R"({{"tensor": {}, "shape": [{}], "dtype": "{}"}})", json_text(weight.name),
                        text(weight.shape), text(weight.dtype)) +
            "\n";
-    if (!scales || !has_scales(weight)) return;
+    if (!scales || !sim::has_scales(weight)) return;
     out += fmt::format(R"({{"tensor": {}, "scales": {}, "block": [{}{}, {}], "dtype": "f32"}})",
                        json_text(scale_name(weight.name)), json_text(weight.name),
                        weight.shape.size() == 3 ? "1, " : "", (*model.scale_block)[0],

@@ -28,12 +28,15 @@ struct BufferExtras {
   std::string map = {};    // JSON: which indices the ranks have
   std::string order = {};  // JSON: the dims in memory order
   std::string each = {};   // "local", "global": a buffer for each index of the first dim
+  std::string dtype = {};  // of the buffer, if its rank converts
 };
 
 class SideLines {
  public:
   // `side`: "from" or "to". With scales, buffers of weights that have scales get them.
   SideLines(std::string_view side, bool has_scales) : side_(side), has_scales_(has_scales) {}
+
+  bool has_scales() const { return has_scales_; }
 
   // Blocks of tensors as the file has them: "q:4 k:1 v:1 x128", "lm_head pad64"; `weight` is one of
   // them.

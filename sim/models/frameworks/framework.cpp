@@ -15,7 +15,7 @@ constexpr auto kFrameworks = std::to_array<FrameworkRow>({
     {"megatron",
      "tp=, pp=, vpp=, cp=, dp=, ep=, etp=, order=, first=, last=, embedding-in-split, "
      "loss-in-split, layout=, spec=te|local, experts=each|grouped, vocab-divisible=, optimizer, "
-     "bucket-size=",
+     "bucket-size=, one-bucket",
      "Megatron-Core's weights", false, megatron_ranks, write_megatron},
     {"fsdp2", "replicate=, dp=, tp=, experts=tp|ep|whole",
      "FSDP2, over tensor parallelism if tp is given", false, fsdp2_ranks, write_fsdp2},
@@ -25,8 +25,8 @@ constexpr auto kFrameworks = std::to_array<FrameworkRow>({
     {"zero3", "dp=", "DeepSpeed's ZeRO-3: each parameter flat", false, flat_ranks, write_zero3},
     {"vllm", "tp=, pp=, dp=, ep, replicas=, layers=, experts=linear|round-robin, redundant=",
      "vLLM", true, vllm_ranks, write_vllm},
-    {"sglang", "tp=, pp=, dp=, ep=, moe-dp=, replicas=, layers=, redundant=", "SGLang", true,
-     sglang_ranks, write_sglang},
+    {"sglang", "tp=, pp=, dp=, ep=, moe-dp=, replicas=, layers=, redundant=, dp-lm-head", "SGLang",
+     true, sglang_ranks, write_sglang},
     {"hf", "tp=, ep=, replicas=", "Hugging Face's tp_plan, or ep_plan", true, hugging_face_ranks,
      write_hugging_face},
     {"whole", "ranks=", "all of the model on every rank, as its checkpoint", true, whole_ranks,

@@ -3,6 +3,8 @@
 // ranks (core/parallel_state.py): tp, cp, dp, pp for dense layers and etp, ep, edp, pp for experts.
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <tuple>
 
 #include <fmt/core.h>
 
@@ -17,6 +19,9 @@ namespace {
 
 using Axis = MegatronGrids::Axis;
 using enum MegatronGrids::Axis;
+
+// Buckets that end only with the stage.
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 class Writer {
  public:
@@ -35,15 +40,7 @@ class Writer {
     is_grouped_ = options.choice("experts", {"each", "grouped"}) == "grouped";
     vocabulary_multiple_ = options.number("vocab-divisible", 128) * tp();
     has_optimizer_ = options.flag("optimizer");
-    most_in_bucket_ = options.number(
-        "bucket-size", std::max<std::int64_t>(40'000'000, 1'000'000 * data_ranks()), 1LL << 40);
-    if (!has_optimizer_ && options.has("bucket-size"))
-      options.fail("bucket-size", "optimizer next to it");
-    if (has_optimizer_)
-      side_.notes.push_back(
-          "f32 copies of parameters in the order in which Megatron-LM registers them, in buckets "
-          "of "
-          "one optimizer instance");
+    read_bucket_size();
   }
 
   void write() {
@@ -59,16 +56,43 @@ class Writer {
       const std::vector<StageChunk>& chunks = split[stage];
       for (std::size_t c = 0; c < chunks.size(); ++c) {
         prefix_ = chunks.size() > 1 ? fmt::format("model{}.", c) : "";
+        // Buffers that buckets flatten: every stage has layers 0, 1, .. of its own.
+        flattened_ = fmt::format("stage{}.{}", stage, prefix_);
         write_chunk(chunks[c], split.size() > 1);
-        if (has_optimizer_) write_buckets();
+        // Only in the first chunk of the first stage is there more than one bucket
+        // (distributed_data_parallel.py, training.py).
+        if (has_optimizer_) write_buckets(stage == 0 && c == 0 ? most_in_bucket_ : kNoLimit);
       }
     }
   }
 
  private:
+  // Where a parameter is registered: its layer, its place there, its place among those of a kind.
+  using Place = std::tuple<std::int64_t, int, std::int64_t>;
+
   std::int64_t tp() const { return grids_.dense[Tp].size; }
   // That share the optimizer's state of dense layers.
   std::int64_t data_ranks() const { return grids_.dense[Dp].size * grids_.dense[Cp].size; }
+
+  void read_bucket_size() {
+    Parallelism& options = side_.options;
+    const bool is_single = options.flag("one-bucket");
+    most_in_bucket_ = options.number(
+        "bucket-size", std::max<std::int64_t>(40'000'000, 1'000'000 * grids_.dense[Dp].size),
+        1LL << 40);
+    for (const char* key : {"bucket-size", "one-bucket"})
+      if (!has_optimizer_ && options.has(key)) options.fail(key, "optimizer next to it");
+    if (is_single && options.has("bucket-size"))
+      options.fail("bucket-size", "no one-bucket next to it");
+    if (is_single) most_in_bucket_ = kNoLimit;
+    if (!has_optimizer_) return;
+    side_.notes.push_back(
+        "f32 copies of parameters in the order in which Megatron-LM registers them, in buckets of "
+        "one optimizer instance");
+    if (!is_single)
+      side_.notes.push_back(
+          "--overlap-grad-reduce is assumed: without it a stage has one bucket (one-bucket)");
+  }
 
   // Megatron needs to be told how layers are shared out that stages do not share evenly.
   void assume_last() {
@@ -121,12 +145,13 @@ class Writer {
   void put(const std::string& name, const Weight& weight, std::string_view placements,
            std::int64_t elements, const std::vector<std::string>& blocks = {}) {
     const std::vector<std::string> of = blocks.empty() ? std::vector{weight.name} : blocks;
-    if (!has_optimizer_) return side_.lines.buffer(prefix_ + name, dense_, of, weight, placements);
-    if (weight.role == Role::RouterBias) return;  // no parameter
-    side_.lines.named(prefix_ + name, dense_, of, {}, placements);
+    // The router's bias is no parameter: the optimizer has no copy of it.
+    if (!has_optimizer_ || weight.role == Role::RouterBias)
+      return side_.lines.buffer(prefix_ + name, dense_, of, weight, placements);
+    side_.lines.named(flattened_ + name, dense_, of, {}, placements);
     const bool is_shared = model_.is_tied && stages_.stages > 1 &&
                            (weight.role == Role::Embedding || weight.role == Role::Head);
-    parameters_.push_back({{prefix_ + name, elements, is_shared}, order_of(name), false});
+    parameters_.push_back({{flattened_ + name, elements, is_shared}, order_of(name), false});
   }
   static std::int64_t elements_of(const Weight& weight) { return element_count(weight.shape); }
   void whole(const std::string& name, const Weight& weight) {
@@ -149,18 +174,18 @@ class Writer {
   }
 
   // In the order of registration: the embedding, the layers, the final norm, the head.
-  std::pair<std::int64_t, int> order_of(std::string_view name) const {
+  Place order_of(std::string_view name) const {
     constexpr std::string_view kLayers = "decoder.layers.";
     constexpr std::int64_t kLast = std::int64_t{1} << 32;
-    if (name.starts_with("embedding.")) return {-1, 0};
+    if (name.starts_with("embedding.")) return {-1, 0, 0};
     if (!name.starts_with(kLayers))
-      return {name.starts_with("output_layer") ? kLast + 1 : kLast, 0};
+      return {name.starts_with("output_layer") ? kLast + 1 : kLast, 0, 0};
     name.remove_prefix(kLayers.size());
-    return {std::stoll(std::string(name)), registered_at(name.substr(name.find('.') + 1))};
+    return {std::stoll(std::string(name)), registered_at(name.substr(name.find('.') + 1)), 0};
   }
 
   // Experts have buffers of their own, shared by the ranks that have the same ones.
-  void write_buckets() {
+  void write_buckets(std::int64_t most) {
     std::stable_sort(parameters_.begin(), parameters_.end(),
                      [](const Registered& a, const Registered& b) { return a.order < b.order; });
     FlatBuckets dense, experts;
@@ -169,10 +194,12 @@ class Writer {
     parameters_.clear();
     const std::string_view dtype =
         model_.embedding.weights.front().dtype == DType::F32 ? "" : "f32";
-    dense.write(prefix_ + "optimizer.bucket", {"dp", "cp"}, data_ranks(), most_in_bucket_, dtype,
-                side_.lines);
-    experts.write(prefix_ + "optimizer.expert_bucket", {"edp"}, grids_.expert[Dp].size,
-                  most_in_bucket_, dtype, side_.lines);
+    // Ranks share a bucket in ascending order.
+    std::vector<std::string> axes{"dp", "cp"};
+    if (grids_.dense[Dp].stride < grids_.dense[Cp].stride) std::swap(axes[0], axes[1]);
+    dense.write(prefix_ + "optimizer.bucket", axes, data_ranks(), most, dtype, side_.lines);
+    experts.write(prefix_ + "optimizer.expert_bucket", {"edp"}, grids_.expert[Dp].size, most, dtype,
+                  side_.lines);
   }
 
   void write_layer(const WeightGroup& layer, const std::string& to) {
@@ -280,16 +307,20 @@ class Writer {
     }
   }
 
-  // weight0, weight1, ... of the rank's own experts, or all of them in one buffer, each transposed.
+  // The rank's own experts: weight0, weight1, .. of one module, or a module each (spec=local), or
+  // all of them in one buffer, each transposed.
   void expert(const std::string& to, std::string_view name, const std::vector<std::string>& blocks,
               const Weight& weight, std::string_view placements, int dim) {
     BufferExtras extras{.dim = dim};
-    std::string buffer = fmt::format("{}{}experts.{}.{}{{}}", prefix_, to, name,
-                                     weight.is_bias() ? "bias" : "weight");
+    const std::string& prefix = has_optimizer_ ? flattened_ : prefix_;
+    const char* const kind = weight.is_bias() ? "bias" : "weight";
+    std::string buffer =
+        has_te_ ? fmt::format("{}{}experts.{}.{}{{}}", prefix, to, name, kind)
+                : fmt::format("{}{}experts.local_experts.{{}}.{}.{}", prefix, to, name, kind);
     if (is_grouped_) {
       if (weight.is_bias()) side_.options.fail("experts", "each, for experts with biases");
       extras.order = "[0, 2, 1]";
-      buffer = fmt::format("{}{}experts.{}", prefix_, to, dim == 1 ? "weight1" : "weight2");
+      buffer = fmt::format("{}{}experts.{}", prefix, to, dim == 1 ? "weight1" : "weight2");
     } else {
       extras.each = "local";
     }
@@ -303,9 +334,11 @@ class Writer {
     for (std::int64_t i = 0; i < local; ++i) {
       std::string own = buffer;
       if (!is_grouped_) own.replace(own.find("{}"), 2, std::to_string(i));
-      parameters_.push_back({{own, all / local, false},
-                             order_of(std::string_view(own).substr(prefix_.size())),
-                             true});
+      Place place = order_of(std::string_view(own).substr(prefix.size()));
+      // weight0, bias0, weight1, ..; or both projections of an expert, then those of the next.
+      std::get<2>(place) = 2 * i + (weight.is_bias() ? 1 : 0);
+      if (!has_te_) std::get<2>(place) += 2 * i + (dim == 0 ? 2 : 0);
+      parameters_.push_back({{own, all / local, false}, place, true});
     }
   }
 
@@ -319,7 +352,7 @@ class Writer {
 
   struct Registered {
     FlatBuckets::Parameter parameter;
-    std::pair<std::int64_t, int> order;
+    Place order;
     bool is_expert;
   };
 
@@ -327,7 +360,7 @@ class Writer {
   const Model& model_;
   MegatronGrids grids_;
   MegatronStages stages_;
-  std::string layout_, prefix_;
+  std::string layout_, prefix_, flattened_;
   bool has_te_ = true, is_grouped_ = false, has_optimizer_ = false;
   std::int64_t vocabulary_multiple_ = 128, most_in_bucket_ = 0;
   std::vector<Registered> parameters_;  // of the chunk

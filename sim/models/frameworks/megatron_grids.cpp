@@ -72,21 +72,22 @@ MegatronGrids megatron_grids(const Model& model, Parallelism& options) {
   if (model.experts == 0) {
     if (options.has("ep") && out.expert[Ep].size > 1) options.fail("ep", "a model with experts");
     if (options.has("etp")) options.fail("etp", "a model with experts");
-  } else {
-    const std::int64_t share = out.expert[Tp].size * out.expert[Ep].size;
-    if (stage % share != 0)
-      throw InputError(fmt::format(
-          "{}: expected etp x ep to divide the {} ranks of a stage (tp x cp x dp), found {}",
-          options.field(), stage, share));
-    out.expert[Dp].size = stage / share;
   }
+  const std::int64_t share = out.expert[Tp].size * out.expert[Ep].size;
+  if (stage % share != 0)
+    throw InputError(fmt::format(
+        "{}: expected etp x ep to divide the {} ranks of a stage (tp x cp x dp), found {}",
+        options.field(), stage, share));
+  out.expert[Dp].size = stage / share;
   std::string order = options.word("order", "tp-cp-ep-dp-pp");
   set_strides(out.dense, order, options);
   set_strides(out.expert, order, options);
-  if (model.experts > 0 && out.dense[Pp].size > 1 && out.dense[Pp].stride != out.expert[Pp].stride)
+  // Megatron has the grid of experts for dense models, too.
+  if (out.dense[Pp].size > 1 && !order.ends_with("pp") &&
+      (out.expert[Dp].size != out.dense[Dp].size || out.dense[Pp].stride != out.expert[Pp].stride))
     options.fail("order",
-                 "one that gives both grids the same stages (etp x ep = tp x cp, or pp "
-                 "last), as Megatron does");
+                 "pp last, as Megatron does unless dense layers and experts have as many "
+                 "data-parallel ranks, and the same stages");
   return out;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/models/frameworks/serving.h"
 
+#include <utility>
+
 #include <fmt/core.h>
 
 #include "core/base/errors.h"
@@ -18,30 +20,37 @@ class Writer {
     for (const ServingStage& stage : serving_.stages) {
       stage_ = &stage;
       // A stage that needs the embedding as its head has it under its own name.
-      if (stage.has_embedding || (stage.has_head && model_.is_tied))
-        vocabulary(model_.embedding.weights.front(), stage.has_embedding
-                                                         ? model_.embedding.weights.front()
-                                                         : model_.head.weights.back());
+      const Weight& embedding = model_.embedding.weights.front();
+      if (stage.has_embedding)
+        vocabulary(embedding.name, embedding, false);
+      else if (stage.has_head && model_.is_tied)
+        vocabulary(serving_.tied_head.empty() ? embedding.name : std::string(serving_.tied_head),
+                   model_.head.weights.back(), true);
       for (int layer : stage.layers) write_layer(model_.layers[static_cast<std::size_t>(layer)]);
       if (!stage.has_head) continue;
       for (const Weight& weight : model_.head.weights)
         if (weight.role != Role::Head)
           own(weight);
         else if (!model_.is_tied)
-          vocabulary(weight, weight);
+          vocabulary(weight.name, weight, true);
     }
   }
 
  private:
-  // `tensor` is the name that the stage needs it for.
-  void vocabulary(const Weight& weight, const Weight& tensor) {
-    put(weight.name, stage_->attention, weight,
-        {fmt::format("{} pad{}", tensor.name, serving_.vocabulary_multiple)}, "RS(0)");
+  void vocabulary(const std::string& name, const Weight& weight, bool is_head) {
+    put(name, is_head && serving_.head_is_dense ? stage_->dense : stage_->attention, weight,
+        {fmt::format("{} pad{}", weight.name,
+                     is_head ? serving_.head_multiple : serving_.vocabulary_multiple)},
+        "RS(0)");
   }
 
-  void put(const std::string& name, const MeshLines& mesh, const Weight& weight,
-           const std::vector<std::string>& blocks, std::string_view placements = {}) {
-    side_.lines.buffer(name, mesh, blocks, weight, placements);
+  void put(std::string name, const MeshLines& mesh, const Weight& weight,
+           const std::vector<std::string>& blocks, std::string_view placements = {},
+           const BufferExtras& extras = {}) {
+    for (const auto& [from, to] : serving_.renames)
+      if (std::size_t at = name.find(from); at != std::string::npos)
+        name.replace(at, from.size(), to);
+    side_.lines.buffer(name, mesh, blocks, weight, placements, extras);
   }
 
   // Under its own name, cut as its role says.
@@ -58,8 +67,13 @@ class Writer {
         if (weight.is_bias()) break;
         require_divides(side_, "tp", serving_.attention_tp, model_.heads, "attention heads");
         return put(weight.name, stage_->attention, weight, {weight.name}, "RS(1)");
-      case Role::Down:
+      case Role::Router:  // GLM's is kept in f32
+        if (model_.family != "glm4_moe" || weight.dtype == DType::F32) break;
+        return put(weight.name, stage_->attention, weight, {weight.name}, {}, {.dtype = "f32"});
       case Role::SharedDown:
+        if (serving_.shared_is_whole) break;
+        [[fallthrough]];
+      case Role::Down:
       case Role::Row:
         if (weight.is_bias()) break;
         require_divides(side_, "tp", serving_.dense_tp, weight.shape[last],
@@ -85,7 +99,8 @@ class Writer {
             write_qkv(layer, weight);
           break;
         case Role::QueryLatent:  // with the latent of keys and values, whole on every rank
-          put(renamed(weight, "fused_qkv_a_proj"), stage_->attention, weight,
+          require_whole_blocks(weight);
+          put(renamed(weight, serving_.latents), stage_->attention, weight,
               {weight.name, layer.find(Role::KeyValueLatent)->name});
           break;
         case Role::KeyValueLatent:
@@ -121,6 +136,17 @@ class Writer {
     return weight.name.substr(0, begin + 1) + std::string(projection) + weight.name.substr(end);
   }
 
+  // Of matrices that are joined, all but the last must end with a block of scales.
+  void require_whole_blocks(const Weight& weight) const {
+    if (!side_.lines.has_scales() || !has_scales(weight)) return;
+    const std::int64_t rows = (*model_.scale_block)[0];
+    if (weight.shape[0] % rows != 0)
+      throw InputError(fmt::format(
+          "{}: expected rows of {} in whole blocks of {}, as it is joined with the next "
+          "matrix, found {}",
+          side_.options.field(), weight.name, rows, weight.shape[0]));
+  }
+
   // KV heads are given to several ranks if there are more ranks than heads.
   void write_qkv(const WeightGroup& layer, const Weight& query) {
     const std::int64_t n = serving_.attention_tp, kv = model_.kv_heads;
@@ -129,6 +155,8 @@ class Writer {
       throw InputError(fmt::format(
           "{}: tp: expected a number that divides {} KV heads, or a multiple of it, found {}",
           side_.options.field(), kv, n));
+    require_whole_blocks(query);
+    require_whole_blocks(*layer.find(Role::Key, query.is_bias()));
     std::vector<std::string> blocks{query.name};
     for (Role role : {Role::Key, Role::Value})
       blocks.push_back(
@@ -137,8 +165,12 @@ class Writer {
   }
 
   void write_gate_up(const Weight& gate, const Weight& up) {
+    const std::string name = renamed(gate, "gate_up_proj");
+    require_whole_blocks(gate);
+    if (gate.role == Role::SharedGate && serving_.shared_is_whole)
+      return put(name, stage_->dense, gate, {gate.name, up.name});
     require_divides(side_, "tp", serving_.dense_tp, gate.shape[0], "rows of " + gate.name);
-    put(renamed(gate, "gate_up_proj"), stage_->dense, gate, {gate.name, up.name}, "RS(0)");
+    put(name, stage_->dense, gate, {gate.name, up.name}, "RS(0)");
   }
 
   // w13 [gate | up] with `up`, otherwise w2.
@@ -151,17 +183,25 @@ class Writer {
     // gpt_oss keeps gate and up rows in turn, as its checkpoint has them.
     if (is_first && model_.has_paired_gate)
       blocks = {fmt::format("{}:1 {}:1 x1", weight.name, up->name)};
-    std::string placements = is_first ? "RRS(1)" : bias ? "RRR" : "RRS(2)";
-    side_.lines.buffer(fmt::format("{}{}_{}", experts_prefix(weight), is_first ? "w13" : "w2",
-                                   bias ? "bias" : "weight"),
-                       stage_->experts, blocks, weight, placements,
-                       {.dim = is_first ? 1 : 0, .map = serving_.expert_map});
+    // The ranks that cut an expert add up what they compute, and the bias only once.
+    const bool is_added = bias && !is_first && serving_.expert_tp > 1;
+    if (is_added && !std::exchange(is_told_, true))
+      side_.notes.push_back(
+          "w2's bias is on the first of the ranks that cut an expert; the others hold zeros");
+    put(fmt::format("{}{}_{}", experts_prefix(weight), is_first ? "w13" : "w2",
+                    bias ? serving_.expert_bias : "weight"),
+        is_added ? stage_->expert_firsts : stage_->experts, weight, blocks,
+        is_first ? "RRS(1)"
+        : bias   ? "RRR"
+                 : "RRS(2)",
+        {.dim = is_first ? 1 : 0, .map = serving_.expert_map});
   }
 
   const Side& side_;
   const Model& model_;
   const Serving& serving_;
   const ServingStage* stage_ = nullptr;
+  bool is_told_ = false;
 };
 
 }  // namespace
@@ -202,6 +242,18 @@ std::string expert_map_of(const Side& side, std::int64_t ep, bool in_turn, bool 
         experts, ep));
   return fmt::format(R"({{"axis": "ep", "rule": "{}"}})",
                      in_turn ? "round robin" : "remainder first");
+}
+
+void set_experts(ServingStage& stage, std::int64_t copies, const Serving& serving,
+                 const std::vector<Rank>& ranks) {
+  auto mesh = [&](std::int64_t tp, const std::vector<Rank>& of) {
+    return mesh_lines({{"replica", copies}, {"ep", serving.ep}, {"etp", tp}}, of);
+  };
+  std::vector<Rank> firsts;
+  for (std::size_t i = 0; i < ranks.size(); i += static_cast<std::size_t>(serving.expert_tp))
+    firsts.push_back(ranks[i]);
+  stage.experts = mesh(serving.expert_tp, ranks);
+  stage.expert_firsts = mesh(1, firsts);
 }
 
 void write_serving(const Side& side, const Serving& serving) { Writer(side, serving).write(); }

@@ -28,6 +28,21 @@ Sizes sizes_of(Parallelism& options) {
   return out;
 }
 
+// What SGLang decides by options that the words do not have.
+void add_notes(const Side& side, const Sizes& sizes) {
+  if (!side.model.has(Role::SharedGate)) return;
+  const std::string& family = side.model.family;
+  if ((family == "deepseek_v3" && side.model.experts == 256) ||
+      (family == "glm4_moe" && sizes.ep == 1))
+    side.notes.push_back(
+        "--disable-shared-experts-fusion is assumed: without it SGLang keeps the shared expert of "
+        "such a model as one more expert of w13 and w2");
+  if (sizes.ep > 1)
+    side.notes.push_back(
+        "no all-to-all backend such as DeepEP is assumed: with one, shared experts are whole on "
+        "every rank");
+}
+
 }  // namespace
 
 std::int64_t sglang_ranks(const Model&, Parallelism& options) {
@@ -44,9 +59,20 @@ void write_sglang(const Side& side) {
                   .ep = sizes.ep,
                   .expert_tp = sizes.tp / sizes.ep / sizes.moe_dp};
   serving.expert_map = expert_map_of(side, serving.ep, false, true);
-  const std::int64_t rows = side.model.embedding.weights.front().shape[0];
-  if ((rows + 63) / 64 * 64 % serving.attention_tp != 0)
-    serving.vocabulary_multiple = 64 * serving.attention_tp;
+  add_notes(side, sizes);
+  // By default the head is cut by all ranks of a stage, even where attention is data-parallel.
+  serving.head_is_dense = !options.flag("dp-lm-head");
+  if (options.has("dp-lm-head") && sizes.dp == 1) options.fail("dp-lm-head", "dp above 1");
+  auto multiple = [&](std::int64_t n) {
+    const std::int64_t rows = side.model.embedding.weights.front().shape[0];
+    return (rows + 63) / 64 * 64 % n == 0 ? 64 : 64 * n;
+  };
+  serving.vocabulary_multiple = multiple(serving.attention_tp);
+  serving.head_multiple = multiple(serving.head_is_dense ? sizes.tp : serving.attention_tp);
+  serving.latents = "fused_qkv_a_proj_with_mqa";
+  serving.expert_bias = "weight_bias";
+  if (side.model.family == "qwen2" || side.model.family == "qwen3")
+    serving.tied_head = "lm_head.weight";
   const int pp = static_cast<int>(sizes.pp);
   int next = 0;
   std::vector<int> counts = layer_counts(side, pp, sglang_stages);
@@ -61,9 +87,7 @@ void write_sglang(const Side& side) {
     out.attention =
         mesh_lines({{"dp", sizes.replicas * sizes.dp}, {"tp", serving.attention_tp}}, ranks);
     out.dense = mesh_lines({{"replica", sizes.replicas}, {"tp", sizes.tp}}, ranks);
-    out.experts = mesh_lines(
-        {{"replica", sizes.replicas * sizes.moe_dp}, {"ep", sizes.ep}, {"etp", serving.expert_tp}},
-        ranks);
+    set_experts(out, sizes.replicas * sizes.moe_dp, serving, ranks);
     serving.stages.push_back(std::move(out));
   }
   write_serving(side, serving);

@@ -46,6 +46,17 @@ void write_vllm(const Side& side) {
                   .dense_tp = sizes.tp,
                   .ep = has_ep ? n : 1,
                   .expert_tp = has_ep ? 1 : n};
+  if (!has_ep && options.has("redundant")) options.fail("redundant", "ep next to it");
+  // models/deepseek_v2.py
+  if (side.model.has(Role::KeyValueUp) && side.model.has(Role::SharedGate) && has_ep &&
+      sizes.tp > 1 && sizes.dp > 1) {
+    serving.shared_is_whole = true;
+    side.notes.push_back(
+        "an all-to-all backend is assumed that splits tokens over tp (use_sequence_parallel_moe): "
+        "shared experts are whole on every rank then");
+  }
+  if (side.model.family == "gpt_oss")
+    serving.renames = {{".self_attn.", ".attn."}, {"model.embed_tokens.", "model.embedding."}};
   serving.expert_map = expert_map_of(side, serving.ep, in_turn, false);
   const std::int64_t rows = side.model.embedding.weights.front().shape[0];
   require_divides(side, "tp", sizes.tp, (rows + 63) / 64 * 64, "padded rows of the vocabulary");
@@ -63,8 +74,7 @@ void write_vllm(const Side& side) {
               ((replica * sizes.dp + dp) * sizes.pp + stage) * sizes.tp + tp)]);
     out.attention = out.dense =
         mesh_lines({{"dp", sizes.replicas * sizes.dp}, {"tp", sizes.tp}}, ranks);
-    out.experts = mesh_lines(
-        {{"replica", sizes.replicas}, {"ep", serving.ep}, {"etp", serving.expert_tp}}, ranks);
+    set_experts(out, sizes.replicas, serving, ranks);
     serving.stages.push_back(std::move(out));
   }
   write_serving(side, serving);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/models/weights/model.h"
 
-#include <fmt/format.h>
+#include <algorithm>
+
+#include <fmt/core.h>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
@@ -54,6 +56,11 @@ Role parse_role(std::string_view text, std::string_view field) {
     if (kRoles[i] == text) return static_cast<Role>(i);
   throw InputError(fmt::format("{}: expected a role ({}), found {}", field, fmt::join(kRoles, ", "),
                                quoted(text)));
+}
+
+bool Model::has(Role role) const {
+  return std::any_of(layers.begin(), layers.end(),
+                     [&](const WeightGroup& layer) { return layer.has(role); });
 }
 
 const Weight* WeightGroup::find(Role role, bool bias) const {

@@ -94,6 +94,9 @@ struct Model {
   // What the model has and this lacks, and what is assumed, a sentence each.
   std::vector<std::string> notes = {};
 
+  // Whether some layer has such a weight.
+  bool has(Role role) const;
+
   // Calls visit(weight) for each, in the order of a checkpoint.
   template <class Visit>
   void for_each(Visit&& visit) const {

@@ -8,7 +8,7 @@
 namespace reshard {
 namespace {
 
-// The number after `prefix`, if the word consists of both.
+// The number that follows `prefix`, if the word consists of the two.
 std::optional<std::int64_t> number_after(std::string_view word, std::string_view prefix) {
   std::int64_t value = 0;
   if (!word.starts_with(prefix)) return std::nullopt;

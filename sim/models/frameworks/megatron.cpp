@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Megatron-Core: tensors of section 4 of its own code (core/transformer), on two grids of the same
-// ranks (core/parallel_state.py): tp, cp, dp, pp for dense layers and etp, ep, edp, pp for experts.
+// Megatron-Core: its tensors (core/transformer) on two grids of the same ranks
+// (core/parallel_state.py): tp, cp, dp, pp for dense layers and etp, ep, edp, pp for experts.
 #include <algorithm>
 #include <array>
 
@@ -67,10 +67,11 @@ class Writer {
 
  private:
   std::int64_t tp() const { return grids_.dense[Tp].size; }
-  // That share the optimizer's state of dense layers.
+  // The number of ranks that share the optimizer state of dense layers.
   std::int64_t data_ranks() const { return grids_.dense[Dp].size * grids_.dense[Cp].size; }
 
-  // Megatron needs to be told how layers are shared out that stages do not share evenly.
+  // Megatron must be given the number of layers of the last stage if the stages cannot have equally
+  // many.
   void assume_last() {
     const int layers = static_cast<int>(model_.layers.size()), n = stages_.stages;
     if (layers % n == 0 || stages_.first > 0 || stages_.last > 0 || stages_.chunks > 1 ||
@@ -117,12 +118,12 @@ class Writer {
         vocabulary("output_layer.weight", weight);
   }
 
-  // `elements` are those of a rank.
+  // `elements` is the number per rank.
   void put(const std::string& name, const Weight& weight, std::string_view placements,
            std::int64_t elements, const std::vector<std::string>& blocks = {}) {
     const std::vector<std::string> of = blocks.empty() ? std::vector{weight.name} : blocks;
     if (!has_optimizer_) return side_.lines.buffer(prefix_ + name, dense_, of, weight, placements);
-    if (weight.role == Role::RouterBias) return;  // no parameter
+    if (weight.role == Role::RouterBias) return;  // not a parameter
     side_.lines.named(prefix_ + name, dense_, of, {}, placements);
     const bool is_shared = model_.is_tied && stages_.stages > 1 &&
                            (weight.role == Role::Embedding || weight.role == Role::Head);
@@ -159,7 +160,7 @@ class Writer {
     return {std::stoll(std::string(name)), registered_at(name.substr(name.find('.') + 1))};
   }
 
-  // Experts have buffers of their own, shared by the ranks that have the same ones.
+  // Experts have separate buckets, shared by the ranks that have the same experts.
   void write_buckets() {
     std::stable_sort(parameters_.begin(), parameters_.end(),
                      [](const Registered& a, const Registered& b) { return a.order < b.order; });
@@ -205,7 +206,8 @@ class Writer {
     for (const Weight& weight : layer.weights) other(to, layer, weight);
   }
 
-  // Per KV head, its query heads, k and v; cut by raw rows (core/transformer/attention.py).
+  // For each KV head its query heads, then k and v; cut by rows whether or not they end with a head
+  // (core/transformer/attention.py).
   void write_attention(const WeightGroup& layer, const std::string& own) {
     for (bool bias : {false, true}) {
       const Weight *q = layer.find(Role::Query, bias), *k = layer.find(Role::Key, bias),
@@ -225,8 +227,8 @@ class Writer {
       column(own + "core_attention.softmax_offset", *sinks);
   }
 
-  // Up projections are cut by heads; down projections are whole with Transformer Engine, else cut
-  // by rows (core/transformer/multi_latent_attention.py).
+  // Up projections are cut by heads. Down projections are whole with Transformer Engine and cut by
+  // rows without it (core/transformer/multi_latent_attention.py).
   void write_mla(const WeightGroup& layer, const std::string& own) {
     auto down = [&](std::string_view name, const Weight& weight) {
       if (has_te_)
@@ -249,7 +251,7 @@ class Writer {
           *layer.find(Role::KeyValueLatentNorm));
   }
 
-  // Gate and up are cut one by one and then joined (partition_stride 2).
+  // Gate and up are each cut, then joined (partition_stride 2).
   void write_mlp(const WeightGroup& layer, Role gate, const std::string& to) {
     auto role = [&](int i) { return static_cast<Role>(static_cast<int>(gate) + i); };
     for (bool bias : {false, true}) {
@@ -280,7 +282,8 @@ class Writer {
     }
   }
 
-  // weight0, weight1, ... of the rank's own experts, or all of them in one buffer, each transposed.
+  // Either weight0, weight1, ... for the rank's own experts, or all of them transposed in one
+  // buffer.
   void expert(const std::string& to, std::string_view name, const std::vector<std::string>& blocks,
               const Weight& weight, std::string_view placements, int dim) {
     BufferExtras extras{.dim = dim};
@@ -309,7 +312,7 @@ class Writer {
     }
   }
 
-  // What a file of names added.
+  // Writes a weight that a file of roles added.
   void other(const std::string& to, const WeightGroup& group, const Weight& weight) {
     const std::string name = to + weight.name.substr(group.prefix.size());
     if (weight.role == Role::Whole) whole(name, weight);
@@ -330,7 +333,7 @@ class Writer {
   std::string layout_, prefix_;
   bool has_te_ = true, is_grouped_ = false, has_optimizer_ = false;
   std::int64_t vocabulary_multiple_ = 128, most_in_bucket_ = 0;
-  std::vector<Registered> parameters_;  // of the chunk
+  std::vector<Registered> parameters_;  // of the model chunk
   MeshLines dense_, expert_;
 };
 

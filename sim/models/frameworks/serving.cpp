@@ -17,7 +17,7 @@ class Writer {
   void write() {
     for (const ServingStage& stage : serving_.stages) {
       stage_ = &stage;
-      // A stage that needs the embedding as its head has it under its own name.
+      // A stage that needs the embedding only for its tied head has it under its own name.
       if (stage.has_embedding || (stage.has_head && model_.is_tied))
         vocabulary(model_.embedding.weights.front(), stage.has_embedding
                                                          ? model_.embedding.weights.front()
@@ -33,7 +33,7 @@ class Writer {
   }
 
  private:
-  // `tensor` is the name that the stage needs it for.
+  // `tensor` is the weight by whose name the stage needs it.
   void vocabulary(const Weight& weight, const Weight& tensor) {
     put(weight.name, stage_->attention, weight,
         {fmt::format("{} pad{}", tensor.name, serving_.vocabulary_multiple)}, "RS(0)");
@@ -44,7 +44,7 @@ class Writer {
     side_.lines.buffer(name, mesh, blocks, weight, placements);
   }
 
-  // Under its own name, cut as its role says.
+  // Under its own name, cut according to its role.
   void own(const Weight& weight) {
     const int last = weight.shape.size() - 1;
     switch (weight.role) {
@@ -84,7 +84,7 @@ class Writer {
           else
             write_qkv(layer, weight);
           break;
-        case Role::QueryLatent:  // with the latent of keys and values, whole on every rank
+        case Role::QueryLatent:  // joined with the latent of keys and values, whole on every rank
           put(renamed(weight, "fused_qkv_a_proj"), stage_->attention, weight,
               {weight.name, layer.find(Role::KeyValueLatent)->name});
           break;
@@ -115,13 +115,13 @@ class Writer {
     }
   }
 
-  // "model.layers.3.self_attn.q_proj.weight" with another projection.
+  // Replaces the projection in "model.layers.3.self_attn.q_proj.weight".
   static std::string renamed(const Weight& weight, std::string_view projection) {
     std::size_t end = weight.name.rfind('.'), begin = weight.name.rfind('.', end - 1);
     return weight.name.substr(0, begin + 1) + std::string(projection) + weight.name.substr(end);
   }
 
-  // KV heads are given to several ranks if there are more ranks than heads.
+  // If there are more ranks than KV heads, several ranks have the same head.
   void write_qkv(const WeightGroup& layer, const Weight& query) {
     const std::int64_t n = serving_.attention_tp, kv = model_.kv_heads;
     require_divides(side_, "tp", n, model_.heads, "attention heads");
@@ -141,14 +141,15 @@ class Writer {
     put(renamed(gate, "gate_up_proj"), stage_->dense, gate, {gate.name, up.name}, "RS(0)");
   }
 
-  // w13 [gate | up] with `up`, otherwise w2.
+  // Writes w13 [gate
+  // up] if `up` is given, otherwise w2.
   void write_expert(const Weight& weight, const Weight* up) {
     const bool is_first = up != nullptr, bias = weight.is_bias();
     if (is_first)
       require_divides(side_, "tp", serving_.expert_tp, weight.shape[1], "rows of " + weight.name);
     std::vector<std::string> blocks{weight.name};
     if (is_first) blocks.push_back(up->name);
-    // gpt_oss keeps gate and up rows in turn, as its checkpoint has them.
+    // gpt_oss keeps gate and up rows alternating, as in its checkpoint.
     if (is_first && model_.has_paired_gate)
       blocks = {fmt::format("{}:1 {}:1 x1", weight.name, up->name)};
     std::string placements = is_first ? "RRS(1)" : bias ? "RRR" : "RRS(2)";

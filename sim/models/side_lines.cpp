@@ -45,7 +45,7 @@ void SideLines::buffer(std::string_view name, const MeshLines& mesh,
                        std::string_view placements, const BufferExtras& extras) {
   line(side_, name, mesh, blocks, placements, extras);
   if (!has_scales_ || !has_scales(weight)) return;
-  if (!extras.each.empty())  // whole, so that the scales lie as the weights do
+  if (!extras.each.empty())  // scales are tensors that lie as the weights do
     return line(side_, scale_name(name), mesh, {scale_name(blocks.front())}, placements, extras);
   auto at = std::lower_bound(scaled_.begin(), scaled_.end(), name);
   if (at != scaled_.end() && *at == name) return;
@@ -64,7 +64,7 @@ void SideLines::named(std::string_view name, const MeshLines& mesh,
 void SideLines::flat_of(std::string_view name, const std::vector<std::string>& buffers,
                         const std::vector<std::string>& axes, std::int64_t align, std::int64_t pad,
                         std::string_view dtype) {
-  // Both sides can have buffers of a name.
+  // Both sides can have a buffer of this name.
   Json of = list_json(
       buffers, [&](const std::string& buffer) { return fmt::format("{}:{}", side_, buffer); });
   lines_ += fmt::format(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text and JSON of the report on a model's transfer.
+// Writes the report on a model's transfer as text and JSON.
 #include <fmt/format.h>
 
 #include "core/base/units.h"
@@ -19,7 +19,7 @@ std::string shortened(const std::string& ranks) {
   return ranks.size() <= 24 ? ranks : ranks.substr(0, 21) + "...";
 }
 
-// "mlp.experts.gate_proj" of "layers.*.mlp.experts.gate_proj.weight".
+// "mlp.experts.gate_proj" for "layers.*.mlp.experts.gate_proj.weight".
 std::string short_name(std::string_view name) {
   constexpr std::string_view kLayers = "layers.*.", kWeight = ".weight";
   if (name.starts_with(kLayers)) name.remove_prefix(kLayers.size());

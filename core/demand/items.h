@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Splits the tensors of a kind into items: parts whose elements all have the same holders and
-// the same needing ranks. If both layouts are products, an *item* is the intersection of a source
-// cell and a destination cell, for one choice of kept addends and of zero coordinates; otherwise it
-// is a box (box_items.h). Its elements are numbered densely, dim by dim, in *packed* coordinates.
+// Splits the tensors of a kind into items: parts with the same holders and the same needing ranks
+// for all of their elements. If both layouts are products, an *item* is the intersection of a
+// source cell and a destination cell, for one choice of kept addends and of zero coordinates;
+// otherwise it is a box (box_items.h). Its elements are numbered densely, dim by dim, in *packed*
+// coordinates.
 #pragma once
 
 #include <algorithm>

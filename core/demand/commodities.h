@@ -50,7 +50,7 @@ class Commodities {
   const TensorKind& kind(const CommodityPart& part) const {
     return demand_->kinds()[to_index(part.kind)];
   }
-  // Of one item.
+  // The bytes of one item.
   std::int64_t bytes(const CommodityPart& part) const {
     return item(part).elements() * kind(part).element_bytes();
   }

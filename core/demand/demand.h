@@ -2,8 +2,8 @@
 // What must end where, of all tensors of a job, as plain data. Planners read it; the proof does
 // not, so that an error in here is caught.
 //
-// A job is one request or many that are moved together. Tensors whose requests are equal, as those
-// of most layers are, form a *kind*: everything about which rank holds and needs which elements is
+// A job is one request or many that are moved together. Tensors with equal requests, as those of
+// most layers are, form a *kind*: everything about which rank holds and needs which elements is
 // worked out once per kind.
 #pragma once
 
@@ -50,7 +50,7 @@ class TensorKind {
   std::size_t holder_count(HolderSet set) const {
     return boxes_ ? sets_[to_index(set)]->size() : product_->source.replica_offsets().size();
   }
-  // Of a set: positions in the source mesh, ascending.
+  // The positions of a set's ranks in the source mesh, ascending.
   std::int32_t holder(HolderSet set, std::size_t i) const {
     return boxes_ ? (*sets_[to_index(set)])[i] : set + product_->source.replica_offsets()[i];
   }

@@ -2,7 +2,7 @@
 // Judges copies between the buffers of a model's ranks, made by any planner: whether every
 // destination element is written exactly once, with the element that belongs there.
 //
-// Copies are given one by one; the parts of both sides tell which elements each reads and writes. A
+// Copies are given one by one; the parts of both sides show which elements each reads and writes. A
 // copy without faults leaves only the boxes that it wrote. All copies read the sources as they were
 // at the beginning, unless an Update changes them; a copy that reads a relay finds there what
 // earlier copies wrote.

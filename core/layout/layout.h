@@ -188,8 +188,8 @@ class Layout {
   // Throws InputError for a size above 2^62 bytes, and as ExplicitBoxes does.
   Layout(Shape shape, DType dtype, MeshRef mesh, ExplicitBoxes boxes);
 
-  // That of `count` tensors with this layout as one tensor, whose first dim counts them. No rank
-  // cuts that dim. Throws InputError for a size above 2^62 bytes and for too many dims.
+  // That of `count` tensors with this layout as one tensor with a first dim that counts them. No
+  // rank cuts that dim. Throws InputError for a size above 2^62 bytes and for too many dims.
   Layout stacked(std::int64_t count) const;
 
   const Shape& shape() const { return shape_; }

@@ -117,7 +117,7 @@ class Request {
 std::int64_t tensor_count(std::span<const Request> requests);
 // Ranks of any of them, ascending.
 std::vector<Rank> ranks_of(std::span<const Request> requests);
-// Of one request its own; equal for lists of equal requests.
+// For a single request, its own; equal for lists of equal requests.
 Digest fingerprint_of(std::span<const Request> requests);
 // Request::text of each, with "; " between them; of many, of the first few.
 std::string text_of(std::span<const Request> requests);

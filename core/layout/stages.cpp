@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stages from an order: tensors that are named alike are one group, which leaves few groups; who is
-// before whom is then a bit set per group; groups with equal sets are one stage.
+// before which is then a bit set per group; groups with equal sets are one stage.
 #include "core/layout/stages.h"
 
 #include <algorithm>

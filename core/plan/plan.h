@@ -129,7 +129,7 @@ struct CopyStep {
   }
 };
 
-// Boxes to set to zero: padding that a collective sends and nobody uses, and what S->P(sum) leaves
+// Boxes to set to zero: padding that a collective sends and no rank uses, and what S->P(sum) leaves
 // to other ranks. Parts ascend by slot; a slot can have several.
 struct FillStep {
   struct SlotFill {
@@ -300,7 +300,7 @@ struct Plan {
   std::int64_t buffer_bytes(BufferId id, Slot slot) const {
     return buffer(id).elements(slot) * element_bytes(id);
   }
-  // Of a series for its tensors from `first` on.
+  // If the tensor is a series: for its tensors from `first` on.
   BufferId add_temporary(TensorId tensor = TensorId{0}, std::int64_t first = 0);
   StepId add_step(StepBody body, std::vector<StepId> after, std::vector<int> axes = {});
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans of jobs whose tensors have an order (core/layout/stages.h).
+// Plans of jobs in which tensors have an order (core/layout/stages.h).
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace reshard {
 
-// The name of a plan whose stages are planned by several planners.
+// The planner's name in a plan with stages by several planners.
 inline constexpr std::string_view kByStage = "by-stage";
 
 // make_plan for a job in stages: the planner plans every stage by itself, with all its tensors

@@ -14,7 +14,7 @@ namespace reshard {
 Plan plan_each(const Demand& demand, const PlannerInput& input, std::string_view planner,
                const std::function<Plan(const Request& request, const PlannerInput& input)>& make);
 
-// Adds the reasons of a plan, whose steps begin at `first` in the joined plan.
+// Adds the reasons of a plan. Its steps begin at `first` in the joined plan.
 void add_shifted(const Explanation& from, std::int32_t first, Explanation& to);
 
 }  // namespace reshard

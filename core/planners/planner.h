@@ -111,7 +111,7 @@ const PlannerRow& find_planner(std::string_view name, std::string_view field = "
 NodeOf nodes_of(const PlannerInput& input);
 
 // Fits a plan into the memory limits and puts its steps on streams (core/plan/streams.h), unless
-// `found` says that this was done; drops what was found of the plan if that changes it.
+// `found` states that this was done; drops what was found of the plan if that changes it.
 void finish(Plan& plan, const PlannerInput& input, PlanFindings& found);
 
 // Makes and finishes the planner's plan, as small as the memory limits ask for, or, if it cannot be

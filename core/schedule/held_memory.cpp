@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For each rank whose steps are ordered, a sweep over them; for others, a maximum flow of memory
+// For each rank with ordered steps, a sweep over them; for others, a maximum flow of memory
 // between uses that cannot be held together.
 #include "core/schedule/held_memory.h"
 

@@ -193,7 +193,7 @@ void add_scales(Stored& to, const ScalesBuffer& buffer) {
 
 void check_scales(const Stored& side) {
   const ModelTensors& tensors = side.tensors();
-  std::map<ModelTensorId, ModelTensorId> scales;  // only tensors whose scales this side has
+  std::map<ModelTensorId, ModelTensorId> scales;  // only of scales that this side has
   for (const StoredBuffer& buffer : side.buffers())
     for (const StoredPart& part : buffer.parts)
       if (const auto& of = tensors[part.tensor].scales)

@@ -54,8 +54,8 @@ struct FusedBuffer {
   // The dims of the tensors in memory order, outermost first; empty: 0, 1, ...
   std::vector<int> order;
   // If not 0, every `stack` blocks form an entry, which is laid out as a buffer of these blocks
-  // alone would be; the entries follow one another. Used for experts whose matrices are transposed
-  // one by one.
+  // alone would be; the entries follow one another. Used for experts with matrices that are
+  // transposed one by one.
   std::int64_t stack = 0;
   // Whether each index of the dim that is outermost in memory becomes a buffer of its own: experts
   // that are separate parameters. "{}" in `name` is replaced by the index: Local counts within the

@@ -173,7 +173,7 @@ void Stored::check_conversion(const StoredBuffer& buffer) const {
   }
 }
 
-// Sweeps over the offsets and compares only parts whose spans overlap.
+// Sweeps over the offsets and compares only parts with overlapping spans.
 void Stored::check_disjoint(const StoredBuffer& buffer) const {
   if (buffer.parts.size() < 2) return;
   std::vector<const StoredPart*> order, open;

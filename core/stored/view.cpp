@@ -120,7 +120,7 @@ bool narrow(Numbered& of, const StridedView& part) {
 }
 
 // The case that both views have the same strides and that inner steps never add up to an outer one:
-// then the shared elements are one box, whose bounds are found digit by digit.
+// then the shared elements are one box, and its bounds are found digit by digit.
 class SameSteps {
  public:
   SameSteps(const Numbered& of, const StridedView& part)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // XXH3-64 digests, equal to what `xxhsum -H3` prints. They are half as long as those of
-// core/base/digest.h, and meant for long lists of data that nobody makes equal on purpose.
+// core/base/digest.h, and meant for long lists of data that is not made equal on purpose.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The requests of a plan as lines of a trace (traces/README.md), for whoever replays them among
+// The requests of a plan as lines of a trace (traces/README.md), to replay them among
 // other things. The plan's steps are not part of it.
 #include <map>
 

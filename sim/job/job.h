@@ -40,7 +40,7 @@ class Job {
       const StudyOptions& options);
 
   const Plan& plan() const { return study_->plan(); }  // of the tensors
-  // Of the buffers that the plan's requests are of; null: of none.
+  // The buffers that the plan's requests are made from; null: none.
   const StoredRequests* stored() const { return layouts_ ? layouts_->requests.get() : nullptr; }
   Study& study() const { return *study_; }
 
@@ -64,7 +64,7 @@ class Job {
   std::shared_ptr<Study> study_;
 };
 
-// Jobs of more shards (tensors times ranks) are not planned only to say that it would be faster.
+// Jobs of more shards (tensors times ranks) are not planned only to report that it would be faster.
 inline constexpr std::size_t kMostShardsTried = std::size_t{1} << 16;
 
 DataReport not_moved(std::span<const Request> tensors, std::string why);

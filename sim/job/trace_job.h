@@ -21,7 +21,7 @@ struct TraceJobOptions {
   DispatchOptions dispatch;
   ReplayOptions replay;
   // Every set of redistributions that can be moved together (sim/trace/jobs/joined.h) is one job.
-  // Without it, the report says where that would be faster, for traces without calls, of no more
+  // Without it, the report shows where that would be faster, for traces without calls, of no more
   // operations than others are reordered, and sets of no more shards than kMostShardsTried (job.h).
   bool joined = false;
 };

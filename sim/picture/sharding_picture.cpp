@@ -17,7 +17,7 @@
 namespace reshard::sim {
 namespace {
 
-// With more ranks nobody can find one in a picture, and strided shards would take too long.
+// With more ranks a reader cannot find one in a picture, and strided shards would take too long.
 constexpr std::int32_t kMostRanks = 16'384;
 
 constexpr double kMargin = 20, kGutter = 22, kPanel = 430, kGap = 64, kHead = 64;

@@ -3,7 +3,7 @@
 // a plan are gathered from, and where they are compared once they are scattered.
 //
 // Values follow from the tensor and the index alone, by the parts of the buffers and not by the
-// requests, so that a shard that stands for the wrong parts is found. Padding holds bytes that must
+// requests, so that a shard of the wrong parts is found. Padding holds bytes that must
 // not change.
 #pragma once
 

@@ -69,7 +69,7 @@ class Choices {
     for (auto [bytes, holders] : most) add({routes_.all() & ~holders});
   }
 
-  // Calls visit(ranks of the node whose bytes are so many or more) for all numbers above 0.
+  // Calls visit(ranks of the node that have so many bytes or more) for all numbers above 0.
   template <class Visit>
   static void by_bytes(RankMask node, const std::vector<Int128>& bytes, const Visit& visit) {
     std::set<Int128> numbers;

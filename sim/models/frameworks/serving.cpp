@@ -33,7 +33,7 @@ class Writer {
   }
 
  private:
-  // `tensor` is the weight by whose name the stage needs it.
+  // `tensor` is the weight under the name of which the stage needs it.
   void vocabulary(const Weight& weight, const Weight& tensor) {
     put(weight.name, stage_->attention, weight,
         {fmt::format("{} pad{}", tensor.name, serving_.vocabulary_multiple)}, "RS(0)");

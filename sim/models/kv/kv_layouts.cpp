@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes the layouts of a cache as lines of a file for `reshard check`. Consecutive blocks are one
-// part as long as their tokens have one stride, so a cache whose blocks are in the order of its
+// part as long as their tokens have one stride, so a cache with its blocks in the order of the
 // pool has one part for each array, whatever its length.
 #include <algorithm>
 #include <iterator>

@@ -15,7 +15,7 @@
 namespace reshard::sim {
 
 // The role of a weight, which decides how frameworks cut, join and name it. The experts of a layer
-// are one tensor, whose first dim is the expert's number.
+// are one tensor, with the expert's number as the first dim.
 enum class Role : std::uint8_t {
   Embedding,
   Head,

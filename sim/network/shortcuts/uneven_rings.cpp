@@ -124,7 +124,7 @@ struct Ring {
   std::array<std::vector<std::int64_t>, 2> duration_ps;  // of smaller chunks, of larger ones
   std::vector<std::int64_t> end_ps;                      // of the round
 
-  // Sends from the members at positions begin to end - 1, whose chunks have the same size.
+  // Sends from the members at positions begin to end - 1, which have chunks of the same size.
   void send(const std::vector<std::int64_t>& now, std::int32_t begin, std::int32_t end,
             std::size_t size) {
     const std::int64_t *come = now.data(), *taken = duration_ps[size].data();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Computes the duration of a step whose parts all begin together while nothing else moves. Many
+// Computes the duration of a step if all its parts begin together while nothing else moves. Many
 // steps need not be run transfer by transfer then; the result is exactly the same.
 //
 // A round of the step is a set of transfers. n(r) of them cross resource r, so that

@@ -36,12 +36,12 @@ struct GroupFacts {
   std::int64_t least_received_bytes = 0;  // that ranks must receive, whatever the plan
 };
 
-// Of the whole tensor.
+// For the whole tensor.
 Int128 bytes_of(const Request& request);
 // "bf16[384,4096,7168] S(0) on ep=32 -> RS(0) on replica=4,tp=32", without ranks.
 std::string kind_text(const Request& request);
 
-// Of each group. `uses` by tensor; `sets` of all ranks of the tensors. `demand`, unless null, is
+// For each group. `uses` by tensor; `sets` of all ranks of the tensors. `demand`, unless null, is
 // set to the sum of the groups' demands on the sets.
 std::vector<GroupFacts> group_facts(std::span<const TensorGroup> groups,
                                     std::span<const Request* const> tensors,

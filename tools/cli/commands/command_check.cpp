@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard check`: judges the copies of anybody's plan.
+// `reshard check`: judges copies by any planner.
 #include <memory>
 #include <utility>
 

@@ -169,7 +169,7 @@ class Transfer {
   Progress progress_;
 };
 
-// Both sides from files that leave nothing to say.
+// Both sides from files that describe them completely.
 std::optional<sim::TransferText> text_of_files(const ModelOptions& options) {
   const bool is_m2n = !options.m2n_model.empty() || !options.m2n_system.empty(),
              is_placement = !options.from_placement.empty() || !options.to_placement.empty();

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Divides a number of waves among a plan's exchanges, in proportion to their bytes.
 #include <algorithm>
 #include <numeric>
 #include <vector>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Buffers of block scales, derived from the buffers of the weights that the scales belong to.
 #include <map>
 #include <optional>
 #include <string>

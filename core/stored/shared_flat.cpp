@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Flat buffers made from the contents of other buffers, divided among the ranks along some axes.
 #include <algorithm>
 #include <limits>
 #include <utility>

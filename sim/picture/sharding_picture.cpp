@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Draws the source and the destination of a request, with a box for each shard.
 #include "sim/picture/pictures.h"
 
 #include <algorithm>

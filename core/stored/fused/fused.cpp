@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Fused buffers: cuts blocks of rows of several tensors by placements, and joins them along a dim.
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads the text of a block of a fused buffer: "q:4 k:1 v:1 x128", "lm_head pad64".
 #include <charconv>
 #include <optional>
 

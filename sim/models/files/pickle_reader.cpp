@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The stack machine that reads a pickle: one function for each group of opcodes.
 #include "sim/models/files/pickle.h"
 
 #include <algorithm>

@@ -28,7 +28,7 @@ typedef struct reshard_model_texts {
   const char* to;          /* "vllm tp=32 ep replicas=4": after it */
   const char* ranks;       /* "0-7", of `from`; NULL, here and below: the program's default */
   const char* to_ranks;    /* of `to` */
-  const char* dtype;       /* in which weights travel */
+  const char* dtype;       /* in which weights are sent */
 } reshard_model_texts;
 
 /* The file of layouts of such a transfer, for reshard_plan_create_job_from_text. `notes`: what is

@@ -103,7 +103,7 @@ ${RESHARD_LEAST_NCCL} or newer, found '${nccl}'")
 # it is.
 #
 # find_mpi(FLAVOUR SYMBOL LAUNCHERS WRAPPERS...): makes the imported target reshard_FLAVOUR_library
-# from the first wrapper that links a program of MPI 3 and whose mpi.h defines SYMBOL.
+# from the first wrapper that links a program of MPI 3 and has an mpi.h that defines SYMBOL.
 # RESHARD_MPIRUN_FLAVOUR starts its processes.
 function(find_mpi flavour symbol launchers)
   foreach(name IN LISTS ARGN)

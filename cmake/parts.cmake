@@ -17,8 +17,8 @@ function(sources_of out folders)
 endfunction()
 
 # reshard_part(NAME [FOLDER ...] [EXCEPT NAMES] [SOURCES ...] [LINKS ...] [PACKAGES ...]): the
-# library reshard_NAME of a folder. LINKS are the parts whose headers it may include, and it may
-# include those of their LINKS: tests/tidy reads them.
+# library reshard_NAME of a folder. It may include headers of LINKS and of their own LINKS:
+# tests/tidy reads them.
 function(reshard_part name)
   cmake_parse_arguments(PART "" "" "FOLDER;EXCEPT;SOURCES;LINKS;PACKAGES" ${ARGN})
   sources_of(sources "${PART_FOLDER}" EXCEPT ${PART_EXCEPT})

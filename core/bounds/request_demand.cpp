@@ -252,7 +252,7 @@ RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets) 
     }
     ++list[at->second.second].times;
   }
-  // Of one request alone the other bounds are near the optimum, and take less time.
+  // For a single request, the other bounds are near the optimum and take less time.
   bool is_joint = known.size() > 1 && sets.ranks().size() <= JointCount::kMostRanks;
   JointCount joint;
   std::optional<RequestDemand> sum;

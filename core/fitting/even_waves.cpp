@@ -10,7 +10,7 @@
 namespace reshard {
 namespace {
 
-// Of an exchange: what its busiest rank sends and receives; 0 of other steps.
+// The bytes that the busiest rank of an exchange sends and receives; 0 for other steps.
 std::int64_t most_exchanged(const Plan& plan, const Step& step) {
   const auto* exchange = exchange_of(step);
   if (exchange == nullptr) return 0;

@@ -32,7 +32,7 @@ void note(std::vector<std::int32_t>& steps, std::int32_t step) {
   if (steps.empty() || steps.back() != step) steps.push_back(step);
 }
 
-// Of the buffers for which `wanted` holds.
+// The uses of buffers for which `wanted` holds.
 template <class Wanted>
 UsesBySlot buffer_uses(const Plan& plan, Wanted&& wanted) {
   std::vector<std::map<BufferId, Use>> found(plan.slot_count());

@@ -78,7 +78,7 @@ class TraceLines {
     return out;
   }
 
-  // Of explicit boxes only the ranks that have some: then a stage is planned like others.
+  // With explicit boxes, only the ranks that have some: a stage is then planned like others.
   std::string mesh(const Layout& of) {
     const Mesh& whole = of.mesh();
     std::vector<Rank> ranks;

@@ -4,7 +4,7 @@
  * file of layouts gives them (docs/check.md, reshard_plan_create_job_from_file), and such files of
  * models that frameworks spread over ranks.
  *
- * Programs and executors run on shards, of which each stands for all that a rank has of a tensor.
+ * Programs and executors run on shards, of which each represents all that a rank has of a tensor.
  * reshard_rank_buffers finds the shards in the buffers: shards that are one dense stretch of a
  * buffer are run on in place, others are copied, before a run and after it. */
 #pragma once

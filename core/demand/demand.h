@@ -44,7 +44,7 @@ class TensorKind {
   // At most `most` + 1.
   std::int64_t item_count(std::int64_t most) const;
 
-  // ---- who holds
+  // ---- holders
 
   std::size_t holder_sets() const { return boxes_ ? sets_.size() : source_slot.size(); }
   std::size_t holder_count(HolderSet set) const {

@@ -311,7 +311,7 @@ void for_each_tensor(const IndexVector<TensorId, Request>& tensors, Visit&& visi
   for (std::size_t t = 0; t < tensors.size(); ++t) visit(static_cast<TensorId>(t), tensors[t]);
 }
 
-// Request::text of every tensor, with "; " between them; of a large job, of the first few.
+// Request::text of every tensor, with "; " between them; in a large job, only of the first few.
 std::string requests_text(const Plan& plan);
 // Request::text of one tensor; if there are several, "tensor 1, f32[..] ..".
 std::string tensor_text(const IndexVector<TensorId, Request>& tensors, TensorId tensor);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Run by CPack on what it is about to pack: the files that Debian wants in every package, and the
-# compression that it wants for documents. Only for .deb files.
+# CPack runs this on the files that it is about to pack. It adds the files that Debian requires in
+# every package, and compresses documents as Debian requires. Only for .deb files.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
   return()
 endif()
@@ -21,7 +21,7 @@ foreach(component IN LISTS CPACK_COMPONENTS_ALL)
     "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n"
     "Upstream-Name: reshard\n\nFiles: *\nCopyright: 2026 the reshard authors\n"
     "License: BSD-3-Clause${license}")
-  # Debian's form of a changelog; what changed stands in ours.
+  # A changelog in Debian's format, which refers to ours for the changes.
   file(WRITE ${root}/doc/${component}/changelog
     "reshard (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n"
     "  * Release ${CPACK_PACKAGE_VERSION}: see CHANGELOG.md of package reshard.\n\n"

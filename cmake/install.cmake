@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What `cmake --install` puts where, and what `cpack` in the build tree makes of it: a .tar.gz of
-# everything, and one Debian package per component. All of it finds itself from where it lies, so
-# that a tree may be moved. SOURCE_DATE_EPOCH makes the same bytes every time.
+# Where `cmake --install` puts what, and what `cpack` in the build tree makes of it: a .tar.gz of
+# everything, and one Debian package per component. All files find each other by relative paths, so
+# a tree can be moved. With SOURCE_DATE_EPOCH the packages have the same bytes every time.
 #
 #   reshard         bin/reshard, its manual page and completion, share/reshard (topologies, traces),
 #                   share/doc/reshard
@@ -10,8 +10,8 @@
 #   libreshard-dev  its headers and link, the CMake package, reshard.pc; libreshard-mpi-dev,
 #                   libreshard-nccl-dev
 #
-# Debian's folder for libraries, whatever the prefix: its loader, CMake and pkg-config look there
-# under /usr/local, too.
+# Libraries go to Debian's folder for them under every prefix: Debian's loader, CMake and pkg-config
+# also search it under /usr/local.
 if(EXISTS /etc/debian_version AND CMAKE_LIBRARY_ARCHITECTURE)
   set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_LIBRARY_ARCHITECTURE}
     CACHE PATH "Folder for libraries, below the prefix")
@@ -21,8 +21,8 @@ include(CMakePackageConfigHelpers)
 set(documents ${CMAKE_INSTALL_DATADIR}/doc/reshard)
 set(cmake_files ${CMAKE_INSTALL_LIBDIR}/cmake/reshard)
 
-# add_package(NAME SECTION DEPENDS SUMMARY CONTENT): a component and its Debian package, to which
-# everything belongs that is installed from here on.
+# add_package(NAME SECTION DEPENDS SUMMARY CONTENT): begins a component and its Debian package, with
+# everything that is installed from here on.
 macro(add_package name section depends summary content)
   list(APPEND CPACK_COMPONENTS_ALL ${name})
   set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME ${name})
@@ -41,14 +41,14 @@ endmacro()
 add_package(reshard science "" "plan, prove and time the redistribution of sharded tensors"
   "the program")
 install(TARGETS reshard RUNTIME)
-# The manual page and the completion come from the program itself.
+# The program itself writes the manual page and the completion.
 set(ask ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:reshard>)
 add_custom_command(TARGET reshard POST_BUILD BYPRODUCTS reshard.1 reshard.bash
   COMMAND ${ask} manual > reshard.1 COMMAND ${ask} completion bash > reshard.bash)
 install(FILES ${PROJECT_BINARY_DIR}/reshard.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${PROJECT_BINARY_DIR}/reshard.bash RENAME reshard
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-# Pages are named after what they are about, as they leave their folders.
+# Outside their folders, pages are named after their subjects.
 install(FILES README.md CHANGELOG.md LICENSE traces/plan-format.md traces/measurements-format.md
   tools/json-schemas.md DESTINATION ${documents})
 install(FILES traces/README.md RENAME trace-format.md DESTINATION ${documents})
@@ -62,9 +62,10 @@ if(RESHARD_HAS_MPI)
   add_package(reshard-mpi science "reshard (= ${PROJECT_VERSION})"
     "run redistributions of sharded tensors on MPI"
     "the modules with which the program runs plans on MPI")
-  # Not needed for every use, yet `mpirun` is what the modules are run with.
+  # Recommended, not required: the modules are run with `mpirun`, but the packages have other uses.
   set(CPACK_DEBIAN_RESHARD-MPI_PACKAGE_RECOMMENDS "openmpi-bin | mpich")
-  # Where the program looks: beside its own folder, whatever the libraries' folder is called.
+  # The path in which the program looks: relative to its own folder, whatever the libraries' folder
+  # is called.
   list(TRANSFORM RESHARD_MPI_FLAVOURS PREPEND reshard_ OUTPUT_VARIABLE libraries-mpi)
   install(TARGETS ${libraries-mpi} LIBRARY DESTINATION lib/reshard)
 endif()
@@ -89,8 +90,8 @@ foreach(over "" -mpi -nccl)
   string(REPLACE - " over " of "redistribution of sharded tensors${over}")
   add_package(${runtime} libs "${needs}" "${of} - shared library"
     "the C library, which runs plans over communicators\nof the calling program, too")
-  # Who uses the library depends on its package; installing it tells the loader, by a trigger and
-  # not by a script.
+  # Debian's policy for a library: dependent packages are told its version in `shlibs`, and a
+  # trigger, not a script, updates the loader's cache.
   set(control ${PROJECT_BINARY_DIR}/debian/${runtime})
   file(WRITE ${control}/triggers "activate-noawait ldconfig\n")
   file(WRITE ${control}/shlibs "")
@@ -121,7 +122,7 @@ foreach(over "" -mpi -nccl)
       ${PROJECT_BINARY_DIR}/reshardConfigVersion.cmake DESTINATION ${cmake_files})
     install(FILES tools/capi/README.md tools/capi/example.py
       DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${dev})
-    # What those that follow need of the first.
+    # The libraries that follow depend on the first one's package.
     set(RESHARD_PC_REQUIRES reshard)
     set(needs "${runtime} (= ${PROJECT_VERSION})")
     set(dev_needs "${dev} (= ${PROJECT_VERSION}), ")
@@ -143,8 +144,8 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-# Needs dpkg-shlibdeps; without it debian_files.cmake makes no .deb rather than one that lacks what
-# it depends on. What one package of ours needs of another is found before either is installed.
+# Needs dpkg-shlibdeps. Without it, debian_files.cmake makes no .deb, because it would lack its
+# dependencies. Dependencies between our own packages are found before any of them is installed.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian_files.cmake)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What reshard is built from: Debian 12 packages (tools/bootstrap.sh installs them), each for work
-# that is not what reshard exists for.
+# The packages that reshard is built from, all in Debian 12 (tools/bootstrap.sh installs them). Each
+# does work that is not the purpose of reshard.
 find_package(fmt REQUIRED)            # text formatting: g++ 12 has no <format>
 find_package(nlohmann_json REQUIRED)  # JSON in and out; kept out of our headers
 find_package(CLI11 REQUIRED)          # the command line
@@ -13,8 +13,8 @@ set(xxhash xxhash)
 set(fmt fmt::fmt)
 set(RESHARD_PUGIXML pugixml::pugixml)
 set(RESHARD_ZLIB ZLIB::ZLIB)
-# A wheel is installed where none of these may be: libreshard.so then has them inside, from their
-# archives or headers, and the C++ runtime too.
+# A wheel can be installed where none of these are, so its libreshard.so contains them, from their
+# archives or headers, and the C++ runtime as well.
 option(RESHARD_STANDALONE "Build libreshard.so to need the C library alone" OFF)
 if(RESHARD_STANDALONE)
   set(xxhash libxxhash.a)
@@ -25,12 +25,12 @@ if(RESHARD_STANDALONE)
   set(RESHARD_RUNTIME_OPTIONS -static-libstdc++ -static-libgcc)
 endif()
 find_library(XXHASH_LIBRARY ${xxhash} REQUIRED)
-# What is headers alone, or wanted everywhere; a part names the others.
+# Packages that are only headers, or that all parts need; parts name the others.
 target_link_libraries(reshard_flags INTERFACE ${fmt} nlohmann_json::nlohmann_json CLI11::CLI11
   Eigen3::Eigen)
 
-# The backends' packages are found or left out, with one line that says which: what is too old or
-# broken is left out like what is not there.
+# The backends' packages are optional. One line for each states whether it was found; a package that
+# is too old or broken counts as missing.
 option(RESHARD_CUDA "Build the CUDA backend where the CUDA Toolkit is found" ON)
 option(RESHARD_NCCL "Build the NCCL backend where the CUDA Toolkit and nccl.h are found" ON)
 option(RESHARD_MPI "Build the MPI backend where MPI is found" ON)
@@ -47,14 +47,14 @@ function(say_backend name found missing)
   endif()
 endfunction()
 
-# CUDA: the compiler, not only the headers. CMAKE_CUDA_ARCHITECTURES chooses other GPUs.
+# CUDA requires the compiler, not only the headers. CMAKE_CUDA_ARCHITECTURES selects other GPUs.
 if(RESHARD_CUDA)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90 CACHE STRING "The GPUs that kernels are compiled for")
   check_language(CUDA)
   find_package(CUDAToolkit QUIET)
   if(CMAKE_CUDA_COMPILER AND CUDAToolkit_VERSION VERSION_GREATER_EQUAL RESHARD_LEAST_CUDA)
     enable_language(CUDA)
-    # nvcc has had it since 12.0, CMake 3.25 does not know
+    # nvcc has had it since 12.0, but CMake 3.25 does not know that.
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
     set(CMAKE_REQUIRED_FLAGS -std=c++20)
@@ -66,15 +66,17 @@ __global__ void kernel(int* p) { *p = 1; }\nint main() {}" RESHARD_NVCC_WORKS)
 endif()
 say_backend(CUDA "the CUDA Toolkit ${CUDAToolkit_VERSION}" "expected a CUDA Toolkit of \
 ${RESHARD_LEAST_CUDA} or newer whose nvcc compiles C++20, found '${CUDAToolkit_VERSION}'")
-# Thrust alone, from Debian's libthrust-dev if need be, runs the GPU's kernels on the host in tests.
+# Thrust alone (Debian's libthrust-dev, if there is no CUDA) runs the GPU's kernels on the host in
+# tests.
 find_path(THRUST_INCLUDE thrust/version.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES cccl)
 if(NOT THRUST_INCLUDE)
   message(STATUS "reshard: Thrust not found; the kernels of the CUDA backend are not tested on the "
     "host (apt install libthrust-dev)")
 endif()
 
-# NCCL: the header only. The library is opened when it is first used, so that a program built here
-# starts everywhere; where it lies beside that header it is looked for after the system's places.
+# NCCL requires only the header. The library is opened when it is first used, so that a program
+# built here starts on machines without it. It is searched for in the system's folders first, then
+# next to that header.
 if(RESHARD_NCCL AND RESHARD_HAS_CUDA)
   find_path(NCCL_INCLUDE nccl.h HINTS ENV NCCL_HOME ENV NCCL_ROOT ENV NCCL_ROOT_DIR ${NCCL_ROOT}
     ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES include)
@@ -96,11 +98,12 @@ endif()
 say_backend(NCCL "${NCCL_INCLUDE}/nccl.h" "expected the CUDA backend and the nccl.h of \
 ${RESHARD_LEAST_NCCL} or newer, found '${nccl}'")
 
-# MPI: the C interface. Open MPI and MPICH do not mix, so each that is there is asked by its own
-# compiler wrapper, and where that has the plain name its header says which it is.
+# MPI requires the C interface. Open MPI and MPICH cannot be mixed, so each one that is installed is
+# found by its own compiler wrapper; if the wrapper has the plain name, its header shows which one
+# it is.
 #
-# find_mpi(FLAVOUR SYMBOL LAUNCHERS WRAPPERS...): the imported target reshard_FLAVOUR_library from
-# the first wrapper whose mpi.h defines SYMBOL and with which a program of MPI 3 links;
+# find_mpi(FLAVOUR SYMBOL LAUNCHERS WRAPPERS...): makes the imported target reshard_FLAVOUR_library
+# from the first wrapper that links a program of MPI 3 and has an mpi.h that defines SYMBOL.
 # RESHARD_MPIRUN_FLAVOUR starts its processes.
 function(find_mpi flavour symbol launchers)
   foreach(name IN LISTS ARGN)

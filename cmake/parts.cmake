@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What a folder becomes: a library, a test program, a text inside the program.
+# Functions that make a library, a test program or a text inside the program from a folder.
 
-# sources_of(OUT FOLDERS [EXCEPT NAMES...]): all C++ below the folders. CONFIGURE_DEPENDS looks
-# again at every build, so that a file that comes or goes needs no line anywhere.
+# sources_of(OUT FOLDERS [EXCEPT NAMES...]): all C++ files below the folders. CONFIGURE_DEPENDS
+# checks again at every build, so that a file that is added or removed needs no line anywhere.
 function(sources_of out folders)
   cmake_parse_arguments(LESS "" "" "EXCEPT" ${ARGN})
   list(TRANSFORM folders APPEND /*.cpp)
@@ -17,7 +17,7 @@ function(sources_of out folders)
 endfunction()
 
 # reshard_part(NAME [FOLDER ...] [EXCEPT NAMES] [SOURCES ...] [LINKS ...] [PACKAGES ...]): the
-# library reshard_NAME of a folder. LINKS are the parts whose headers it may include, with theirs:
+# library reshard_NAME of a folder. It may include headers of LINKS and of their own LINKS:
 # tests/tidy reads them.
 function(reshard_part name)
   cmake_parse_arguments(PART "" "" "FOLDER;EXCEPT;SOURCES;LINKS;PACKAGES" ${ARGN})
@@ -25,7 +25,7 @@ function(reshard_part name)
   list(TRANSFORM PART_LINKS PREPEND reshard_)
   add_library(reshard_${name} STATIC ${sources} ${PART_SOURCES})
   target_link_libraries(reshard_${name} PUBLIC ${PART_LINKS} PRIVATE reshard_flags ${PART_PACKAGES})
-  if(RESHARD_FUZZ)  # what it covers guides the fuzzer
+  if(RESHARD_FUZZ)  # coverage guides the fuzzer
     target_compile_options(reshard_${name} PRIVATE -fsanitize=fuzzer-no-link)
     target_link_options(reshard_${name} INTERFACE -fsanitize=fuzzer-no-link)
   endif()
@@ -35,13 +35,13 @@ endfunction()
 function(reshard_program name sources)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${ARGN} reshard_flags)
-  if(RESHARD_SANITIZE)  # the sanitizers' runtime for C++ is needed by the libraries
+  if(RESHARD_SANITIZE)  # the libraries need the sanitizers' runtime for C++
     set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   endif()
 endfunction()
 
-# compile_quickly(NAMES...): for code without loops that anyone waits for, which is compiled in two
-# thirds of the time.
+# compile_quickly(NAMES...): compiles code in which little time is spent with less optimisation, in
+# two thirds of the time.
 function(compile_quickly)
   foreach(name IN LISTS ARGN)
     if(RESHARD_SANITIZE)
@@ -52,9 +52,9 @@ function(compile_quickly)
   endforeach()
 endfunction()
 
-# embed_texts(NAME HEADER FILES ...): a source NAME.cpp in the build tree, so that the program needs
-# none of the files at run time: the function NAME() that HEADER declares in reshard::sim, a span of
-# EmbeddedText (core/base/embedded_text.h).
+# embed_texts(NAME HEADER FILES ...): makes a source NAME.cpp in the build tree with the contents of
+# the files, so that the program needs none of them at run time. HEADER declares the function NAME()
+# in reshard::sim, which returns a span of EmbeddedText (core/base/embedded_text.h).
 function(embed_texts name header)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARGN})
   set(rows)

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests: one program per folder of tests/core and tests/sim, which mirror the parts, with each case
-# registered in CTest; programs under mpirun; scripts. What a machine lacks is reported as skipped
-# (77), with the reason in the log.
+# Tests: one program for each folder of tests/core and tests/sim, which mirror the parts, with every
+# case registered in CTest; programs that run under mpirun; scripts. A test that needs something the
+# machine lacks is reported as skipped (exit code 77), with the reason in the log.
 enable_testing()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 find_package(Catch2 REQUIRED)
 include(Catch)
 
-# Operators whose values the program leaves out.
+# Operators with values that the program does not compute.
 reshard_part(rare_operators FOLDER tests/support/operators LINKS operators)
-# What tests share, with every part of core and sim; one body of conformance for every executor.
+# Code that tests share, linked with all of core and sim; and the one body of conformance tests for
+# all executors.
 file(GLOB support CONFIGURE_DEPENDS tests/support/*.cpp)
 reshard_part(test_support SOURCES ${support} tests/conformance/conformance.cpp
   LINKS rare_operators jobs digest host models text PACKAGES Threads::Threads)
-# The GPU's kernels compiled for the host, a GPU made of host memory whose streams run as late or as
-# early as events allow, and a stand-in for NCCL that checks how it is used.
+# Stand-ins: the GPU's kernels compiled for the host; a GPU made of host memory, with streams that
+# run as late or as early as events allow; and an NCCL that checks how it is used.
 if(THRUST_INCLUDE)
   reshard_part(standins FOLDER tests/support/standins LINKS nccl cuda_plans test_support
     SOURCES backends/device/kernels/kernels_host.cpp)
@@ -24,18 +25,19 @@ if(THRUST_INCLUDE)
   set(standins reshard_standins)
 endif()
 
-# catch_program(NAME FOLDER LINKS...), test_folder(FOLDER LINKS...): the latter is told to CTest.
+# catch_program(NAME FOLDER LINKS...) makes a program of tests; test_folder(FOLDER LINKS...) also
+# registers its cases in CTest.
 function(catch_program name folder)
   sources_of(sources ${folder} EXCEPT programs/ mpi_failing.cpp)
   reshard_program(${name} "${sources}" ${ARGN} reshard_test_support Catch2::Catch2WithMain)
-  if(NOT name STREQUAL test_sweep)  # its own code works longer than what it tests
+  if(NOT name STREQUAL test_sweep)  # it spends more time in its own code than in what it tests
     compile_quickly(${name})
   endif()
 endfunction()
 function(test_folder folder)
   cmake_path(GET folder FILENAME name)
   catch_program(test_${name} ${folder} ${ARGN})
-  # A name that finds no test must not pass, as that of a test whose own has a ';' would.
+  # A name that matches no test must not pass. A test with a ';' in its name would be such a case.
   catch_discover_tests(test_${name} TEST_PREFIX "test_${name}: " EXTRA_ARGS --warn NoTests
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
@@ -50,12 +52,13 @@ function(python_test name script)
 RESHARD_BUILD=${PROJECT_BINARY_DIR};PYTHONPATH=${PROJECT_SOURCE_DIR}/tools/python;\
 RESHARD_LIBRARY=$<TARGET_FILE:reshard_shared>")
 endfunction()
-# on_mpi(NAME): as root too, in a container or a chroot with nothing but /proc mounted, on fewer
-# cores than ranks. Both MPI libraries keep memory to the end, from modules that are unloaded by
-# then, so that no suppression could name them: ASan does not look at leaks.
+# on_mpi(NAME): settings for tests under mpirun. They also work as root, in a container or a chroot
+# with only /proc mounted, and on fewer cores than ranks. Both MPI libraries keep memory until the
+# end. It was allocated by modules that are unloaded by then, so no suppression can name them: ASan
+# does not look for leaks.
 function(on_mpi name)
   set_tests_properties(${name} PROPERTIES PROCESSORS 2 LABELS mpi)
-  # In addition to what a script is told.
+  # In addition to the variables that python_test sets.
   set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1
     OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1)
 endfunction()
@@ -76,8 +79,8 @@ endif()
 if(NCCL_LIBRARY_FILE)
   test_folder(tests/backends/nccl_library reshard_nccl_library)
 endif()
-# capi_program(NAME SOURCE LINKS...): the installed headers alone, from C and from the oldest C++
-# that they take.
+# capi_program(NAME SOURCE LINKS...): includes only the installed headers, from C or from the oldest
+# C++ that they support.
 function(capi_program name source)
   reshard_program(${name} tests/capi/programs/${source} ${ARGN})
   set_target_properties(${name} PROPERTIES CXX_STANDARD 17 C_STANDARD 99 C_EXTENSIONS OFF)
@@ -93,15 +96,16 @@ run_test(capi_nccl_refusals ${CMAKE_COMMAND} -E env --unset=RESHARD_NCCL_LIBRARY
 if(RESHARD_HAS_NCCL)
   target_link_libraries(capi_nccl_refusals PRIVATE reshard_nccl_shared)
   target_compile_definitions(capi_nccl_refusals PRIVATE RESHARD_HAS_NCCL=1)
-  # With the shared CUDA runtime, as frameworks have it, beside the library's own.
+  # This program has the shared CUDA runtime, as frameworks do, in addition to the library's own
+  # copy.
   reshard_program(capi_on_nccl tests/capi/programs/run_on_nccl.cpp reshard_nccl_shared
     reshard_nccl_header CUDA::cudart Threads::Threads ${CMAKE_DL_LIBS})
   run_test(capi_on_nccl capi_on_nccl)
 endif()
 
 # ---- executors -----------------------------------------------------------------------------------
-# The sweep takes all small cases through the store, test_cuda many of them through the CUDA
-# backend. With sanitizers each takes a tenth of the cases.
+# The sweep moves the data of all small cases in the store, test_cuda of many of them by the CUDA
+# backend. With sanitizers, each runs a tenth of the cases.
 reshard_program(conformance tests/conformance/conformance_main.cpp reshard_backends
   reshard_test_support ${standins})
 compile_quickly(conformance)
@@ -125,7 +129,7 @@ foreach(flavour IN LISTS RESHARD_MPI_FLAVOURS)
   endif()
   set(launcher ${RESHARD_MPIRUN_${flavour}})
   set(processes 1 2 4)
-  if(flavour STREQUAL mpi)  # MPICH polls: more processes than cores take a minute
+  if(flavour STREQUAL mpi)  # MPICH polls: with more processes than cores it takes a minute
     list(APPEND launcher --oversubscribe)
     list(APPEND processes 7 8)
   endif()
@@ -144,11 +148,11 @@ foreach(flavour IN LISTS RESHARD_MPI_FLAVOURS)
   on_mpi("${names}")
 endforeach()
 
-# ---- scripts: they run what was built or read the sources ----------------------------------------
+# ---- scripts: they run what was built, or read the sources ---------------------------------------
 file(GLOB scripts CONFIGURE_DEPENDS tests/*/check_*.py tests/tools/*.py tests/tidy/tidy.py)
 if(RESHARD_SANITIZE)
-  # Sanitizers need more memory and descriptors than the limits that these draw; their runtime must
-  # come before Python's libraries.
+  # With sanitizers, programs need more memory and descriptors than the limits that these scripts
+  # set, and the sanitizers' runtime must be loaded before Python's libraries.
   list(FILTER scripts EXCLUDE REGEX "(bad_inputs|replay_limits|files|check_outputs|check_demo).py")
 else()
   python_test(near_the_limit tests/bench/near_the_limit.py --quick)

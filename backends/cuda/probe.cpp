@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Builds a CUDA executor from what is on this machine, or says what is missing.
+// Builds a CUDA executor from what is on this machine, or reports what is missing.
 #include <fmt/core.h>
 
 #include "backends/cuda/backend.h"

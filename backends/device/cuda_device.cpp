@@ -143,7 +143,7 @@ class CudaDevice : public Device {
           fmt::format("cudaMemcpyAsync of {} bytes", bytes));
   }
 
-  // Thrust throws an exception that says why a launch failed.
+  // Thrust throws an exception with the reason why a launch failed.
   template <class Launch>
   void launch(const char* what, Launch&& launch) {
     select();

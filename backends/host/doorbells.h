@@ -24,7 +24,7 @@ class Doorbells {
   void ring(int place);
   // Call before the last check for work: anything written after this call ends the sleep.
   void listen();
-  // False if nobody rang within `most`, or if a signal arrived.
+  // False if no process rang within `most`, or if a signal arrived.
   bool sleep(std::chrono::milliseconds most);
   void stop_listening();
 

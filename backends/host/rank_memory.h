@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where one rank's buffers are in this process: shards in our own or in the caller's memory, and
-// temporaries in one arena, whose bytes are reused once a temporary ends.
+// temporaries in one arena, where the bytes of a temporary are reused once it ends.
 #pragma once
 
 #include <cstddef>

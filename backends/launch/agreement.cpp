@@ -51,8 +51,8 @@ Statement statement_of(std::span<const std::byte> bytes) {
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
-// At the root: finds the first process whose plan is not the root's, and returns all processes that
-// have that same plan.
+// At the root: finds the first process that has another plan than the root, and returns all
+// processes that have that same plan.
 std::vector<Rank> differing_ranks(const std::vector<Statement>& all) {
   auto is_other = [&](const Statement& statement) {
     return statement.digest != "-" && statement.digest != all.front().digest;

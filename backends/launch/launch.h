@@ -18,10 +18,11 @@ namespace reshard::backends::launch {
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 Environment process_environment();
 
-// What the caller says about a job without MPI; -1 or empty: take it from the launcher's variables.
+// What the caller states about a job without MPI; -1 or empty: take it from the launcher's
+// variables.
 struct JobOptions {
   std::string rendezvous;  // where processes meet: "HOST:PORT" or "file:PATH"
-  // This process's rank. If no launcher says it either, this one process drives all ranks:
+  // This process's rank. If no launcher states it either, this one process drives all ranks:
   // world_size of them, or one per GPU.
   std::int32_t rank = -1, world_size = -1, local_rank = -1;
 };
@@ -30,7 +31,7 @@ struct LaunchedProcess {
   std::string launcher;  // "options", "torchrun", "Open MPI", "PMI", "Slurm"; empty: none, and this
                          // process drives all ranks
   std::int32_t rank = 0, size = 1;
-  // Among the processes of this node, if the launcher says.
+  // Among the processes of this node, if the launcher states it.
   std::optional<std::int32_t> local_rank, local_size;
 };
 
@@ -57,7 +58,7 @@ struct MeetingPlace {
 };
 
 // The first of: options.rendezvous, MASTER_ADDR and MASTER_PORT, the first host of Slurm's step,
-// and this host if all processes are on it. Throws InputError that says what to set. Under torchrun
+// and this host if all processes are on it. Throws InputError with what to set. Under torchrun
 // the port is MASTER_PORT + 1 if the agent's own store listens on MASTER_PORT
 // (TORCHELASTIC_USE_AGENT_STORE).
 MeetingPlace find_meeting_place(const JobOptions& options, const LaunchedProcess& launch,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A star around rank 0. A connection starts with a greeting that carries the protocol's magic
-// number, the rank and the size of the job; rank 0 tells a process that does not fit why it is
-// refused. Then frames follow: a header and some bytes. A process that ends in good order says
-// goodbye; one that fails says why, and rank 0 passes that on; one that dies closes its connection.
-// Every wait ends by the time limit and notices any process that ends meanwhile.
+// number, the rank and the size of the job; rank 0 sends a process that does not fit the reason why
+// it is refused. Then frames follow: a header and some bytes. A process that ends normally sends a
+// last frame; one that fails sends the reason, which rank 0 passes on; one that dies closes its
+// connection. Every wait ends by the time limit and notices any process that ends meanwhile.
 #include "backends/launch/meeting.h"
 
 #include <fcntl.h>
@@ -127,7 +127,7 @@ class Star : public Meeting {
     if (!failed_.empty())
       throw BackendError("system", "waiting for the other ranks", failed_, rank_);
   }
-  // The job cannot go on: tells the other processes and throws.
+  // The job cannot go on: informs the other processes and throws.
   void fail(const std::string& why) {
     give_up(why);
     ensure_alive();
@@ -214,7 +214,7 @@ void Star::send(Peer& peer, std::span<const std::byte> bytes) {
                                  bytes.size(), kMaxFrameBytes));
   Delivery sent = send_frame(peer.socket, Kind::Data, bytes, limit_);
   if (sent == Delivery::Done) return;
-  if (sent == Delivery::Ended) check();  // the peer may have said why
+  if (sent == Delivery::Ended) check();  // the peer may have sent a reason
   fail(fmt::format("rank {} accepted no data for {}", peer.rank, limit_));
 }
 
@@ -252,8 +252,8 @@ std::vector<std::byte> Star::broadcast(std::span<const std::byte> mine) {
 }
 
 // The file of a meeting place: the port, then the IPv4 addresses at which others may reach this
-// host, the loopback address last. Written to a temporary file and renamed, so that nobody reads
-// half of it; removed once all ranks have connected.
+// host, the loopback address last. Written to a temporary file and renamed, so that no process
+// reads half of it; removed once all ranks have connected.
 class AddressFile {
  public:
   AddressFile(const std::string& path, int port) : path_(path) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A connection between the processes of a job that does not depend on MPI or NCCL: they exchange
-// byte strings, check that all others are alive, and say why they give up.
+// byte strings, check that all others are alive, and send the reason if they give up.
 //
 // NCCL reports a lost peer late or never. So every wait on NCCL also checks the meeting, and a
-// process that fails tells the others before it exits.
+// process that fails informs the others before it exits.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TCP sockets whose every call ends by its deadline, whatever the other end does: the sockets
+// TCP sockets. Every call ends by its deadline, whatever the other end does: the sockets
 // block, with a time limit that the kernel enforces.
 #pragma once
 
@@ -127,7 +127,7 @@ inline Socket listen_at(const std::string& host, int& port) {
   return out;
 }
 
-// Returns a closed socket if nobody connects by the deadline.
+// Returns a closed socket if no process connects by the deadline.
 inline Socket accept_at(const Socket& listener, Deadline deadline) {
   while (Clock::now() < deadline) {
     listener.set_limit(SO_RCVTIMEO, deadline);

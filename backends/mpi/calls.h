@@ -13,7 +13,7 @@ namespace reshard::backends::mpi {
 // `rank` is the calling rank.
 void check(int code, const char* call, int rank);
 
-// True between MPI_Init and MPI_Finalize, whoever calls them.
+// True between MPI_Init and MPI_Finalize, whichever part of the process calls them.
 bool mpi_is_up();
 
 // Owns a communicator. Frees it only while MPI is up, as handles may outlive MPI.

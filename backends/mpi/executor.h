@@ -34,7 +34,8 @@ class MpiProcesses : public Processes {
 
 class MpiExecutor : public Executor {
  public:
-  // Over all processes. Initializes MPI if nobody has, and then finalizes it when the program ends.
+  // Over all processes. Initializes MPI if the process has not, and then finalizes it when the
+  // program ends.
   explicit MpiExecutor(const WorldOptions& options);
   // Over a caller's communicator, which is duplicated. Constructor and destructor are collective
   // over it.

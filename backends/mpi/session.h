@@ -38,10 +38,10 @@ class Deadline {
 // or was abandoned.
 class Session {
  public:
-  // Initializes MPI if nobody has. Throws InputError if a launcher started several processes that
-  // this MPI does not connect (the mpirun of another MPI), or if MPI has been finalized.
-  // `time_limit_s`: how long the start and the end of the program wait for the other processes;
-  // after that it ends with exit code 4.
+  // Initializes MPI if the process has not. Throws InputError if a launcher started several
+  // processes that this MPI does not connect (the mpirun of another MPI), or if MPI has been
+  // finalized. `time_limit_s`: how long the start and the end of the program wait for the other
+  // processes; after that it ends with exit code 4.
   explicit Session(std::int64_t time_limit_s);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

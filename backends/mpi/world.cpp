@@ -77,7 +77,8 @@ World::~World() {
     } catch (const std::exception&) {
       broken = true;
     }
-  // After a failure nobody knows the state of the others, so nothing collective may be called.
+  // After a failure the state of the other processes is not known, so nothing collective may be
+  // called.
   if (!broken) return;
   comm.leak();
   if (rings != nullptr) rings->leak();

@@ -67,7 +67,7 @@ struct World {
   launch::Patience patience() const {
     return launch::Patience(std::chrono::seconds(options.time_limit_s));
   }
-  // Called when a wait took too long: throws the BackendError that says what was waited for.
+  // Called when a wait took too long: throws a BackendError with what was waited for.
   [[noreturn]] void give_up(const std::string& what, const std::string& awaited) const;
   // Waits for a request within the time limit. `from`: the process that it depends on; -1: any.
   void wait(MPI_Request& request, const std::string& what, int from = -1);

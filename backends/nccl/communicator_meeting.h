@@ -2,7 +2,7 @@
 // A meeting for processes that share nothing but a communicator: byte strings travel through the
 // GPUs' memory by all-gathers.
 //
-// Used while a plan is prepared, never while it runs. A process that gives up cannot tell the
+// Used while a plan is prepared, never while it runs. A process that gives up cannot inform the
 // others why; they notice by their time limit.
 //
 // GPU memory is allocated at the start and kept until the end: freeing it between two all-gathers

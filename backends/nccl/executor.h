@@ -78,7 +78,7 @@ class NcclExecutor : public Executor {
   std::unique_ptr<Communicators> communicators_;
 };
 
-// Handles ranks that share a GPU. NCCL 2.30 and newer allow it when environment variables say so:
+// Handles ranks that share a GPU. NCCL 2.30 and newer allow it if environment variables are set:
 // these are set through `set`, unless the user has set them, and a warning is given; an older NCCL
 // throws InputError. Call before NCCL is first used.
 void allow_sharing(const launch::Placement& placement, int nccl_version,

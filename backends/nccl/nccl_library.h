@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The NCCL library itself, loaded when first needed: a program built with this backend starts on
-// any machine, and can say that NCCL is missing and why.
+// any machine, and can report that NCCL is missing and why.
 //
 // $RESHARD_NCCL_LIBRARY names the file; otherwise the system's search finds libnccl.so.2. Streams
 // must belong to a CUDA device (a Stream is its cudaStream_t).

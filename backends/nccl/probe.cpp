@@ -40,7 +40,7 @@ std::unique_ptr<Executor> make(const BackendOptions& options) {
   job.declared_order = options.declared_order;
   job.policies = policies_of(options.communicators);
   job.warn = options.warn;
-  // The meeting comes first, so that a process that finds something missing can tell the others.
+  // The meeting comes first, so that a process that finds something missing can inform the others.
   if (!alone)
     job.meeting =
         launch::meet(launch, launch::find_meeting_place(options, launch, environment), job.limit);

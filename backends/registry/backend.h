@@ -3,7 +3,7 @@
 // and one row in registry.cpp.
 //
 // Whether a backend is usable depends on what was found when reshard was built and on what this
-// machine has now. The status of an unusable one says why, and how to get it.
+// machine has now. The status of an unusable one has the reason, and how to get it.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct BackendFacts {
   std::optional<launch::Among> launched_by = {};
   // Its processes meet at a rendezvous that the caller or the launcher names. MPI connects its own.
   bool meets_at_rendezvous = false;
-  // Without a launcher, one process drives as many ranks as BackendOptions::world_size says.
+  // Without a launcher, one process drives as many ranks as BackendOptions::world_size states.
   bool may_drive_all_ranks = false;
   bool uses_gpus = false;
   bool has_communicators = false;  // takes BackendOptions::communicators

@@ -126,8 +126,8 @@ struct RequestDemand {
 // Demand of one request; its ranks must be among those of `sets`. Throws InputError if it would
 // take more than 2^33 steps of work.
 RequestDemand demand_of(const Request& request, const CutSets& sets);
-// Of several requests that are performed together: everything of those that fold equally many
-// addends counts together.
+// The demand of several requests that are performed together: everything of those that fold equally
+// many addends counts together.
 RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets);
 // Adds bytes, receipts and prices; of the other bounds the greatest stays.
 void add(RequestDemand& sum, const RequestDemand& more);

@@ -288,7 +288,7 @@ LevelPassages JobCapacities::of_level(const std::vector<std::int32_t>& set_of,
         if (from.device_class == to.device_class && from.ranks == 1) continue;
         std::int32_t rule = rule_within(topology_, from.device_class, to.device_class);
         // Whether both classes have ranks in one set, and whether in different sets: if the ranges
-        // of sets do not tell, the routes count as both, which adds capacity and keeps the bound
+        // of sets do not show it, the routes count as both, which adds capacity and keeps the bound
         // valid.
         if (from.least_set <= to.greatest_set && to.least_set <= from.greatest_set)
           inside.add(rule, end_of(from), end_of(to));

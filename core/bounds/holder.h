@@ -31,8 +31,8 @@
 #include <span>
 #include <vector>
 
-#include "core/bounds/atoms.h"
 #include "core/bounds/capacity.h"
+#include "core/bounds/counted_items.h"
 
 namespace reshard {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/ids.h"
-#include "core/bounds/atoms.h"
 #include "core/bounds/capacity.h"
+#include "core/bounds/counted_items.h"
 #include "core/topology/topology.h"
 
 namespace reshard {

@@ -4,7 +4,7 @@
 //
 // A list of holders becomes a short list of sets, each with three facts about the addends: whether
 // the set holds all of them, whether it is the only holder of one, and whether it holds one of the
-// packing. A list of needers becomes a list of sets. Both are computed once per list; an atom then
+// packing. A list of needers becomes a list of sets. Both are computed once per list; an item then
 // merges two short lists:
 //
 //   X must receive                 X needs it and does not hold all addends
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "core/base/integers.h"
-#include "core/bounds/atoms.h"
+#include "core/bounds/counted_items.h"
 #include "core/bounds/price.h"
 
 namespace reshard {
@@ -64,7 +64,7 @@ struct NeedLists {
   }
 };
 
-// The counts of one level over all atoms.
+// The counts of one level over all items.
 class LevelCount {
  public:
   // Keeps a reference to `needers`.

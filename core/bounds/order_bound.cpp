@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kLatest = std::numeric_limits<std::int64_t>::max();
 
-// Of all routes of the topology into the rank, or out of it.
+// The least latency of all routes of the topology into the rank, or out of it.
 std::int64_t least_latency_ps(const Topology& topology, Rank rank, bool into) {
   const NodeTemplate& node = topology.node();
   std::int32_t classes = topology.classes(), mine = topology.class_of(rank);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts everything that the bounds need of a job in one pass over the atoms of its requests.
+// Counts everything that the bounds need of a job in one pass over the items of its requests.
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -13,8 +13,8 @@
 
 #include "core/base/errors.h"
 #include "core/base/limits.h"
-#include "core/bounds/atoms.h"
 #include "core/bounds/bounds.h"
+#include "core/bounds/counted_items.h"
 #include "core/bounds/entry.h"
 #include "core/bounds/holder.h"
 #include "core/bounds/joint/joint.h"
@@ -51,27 +51,27 @@ class ListMerger {
 // A request that occurs `times` times in a job, and the numbers of its lists among the job's.
 struct CountedRequest {
   const TensorKind* kind;
-  const Atoms* atoms;
+  const CountedItems* items;
   std::int64_t times;
   std::vector<std::size_t> holders = {}, needers = {};
   const Request& request() const { return kind->request(); }
 };
 
-// Calls visit(list of holders, list of needers, bytes) for every atom of a request.
+// Calls visit(list of holders, list of needers, bytes) for every item of a request.
 template <typename Visit>
-void for_each_atom(const CountedRequest& of, const MemberLists& holders, const MemberLists& needers,
+void for_each_item(const CountedRequest& of, const MemberLists& holders, const MemberLists& needers,
                    const Visit& visit) {
   auto lists = [](const MemberLists& members) {
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(members.size()));
   };
-  Int128 per_atom = Int128{static_cast<std::int64_t>(holders.members.size())} / lists(holders) +
+  Int128 per_item = Int128{static_cast<std::int64_t>(holders.members.size())} / lists(holders) +
                     static_cast<std::int64_t>(needers.members.size()) / lists(needers) + 1;
-  if (per_atom * of.atoms->count() > kMaxBoundWork)
+  if (per_item * of.items->count() > kMaxBoundWork)
     throw InputError(fmt::format(
         "request: expected at most 2^33 pairs of shards and holders to bound, found more in {}",
         of.request().text()));
   std::int64_t width = of.kind->element_bytes();
-  of.atoms->for_each([&](std::size_t source, std::size_t destination, std::int64_t elements) {
+  of.items->for_each([&](std::size_t source, std::size_t destination, std::int64_t elements) {
     visit(of.holders[source], of.needers[destination], elements * width);
   });
 }
@@ -108,7 +108,7 @@ class RequestCount {
   void run() {
     bool by_owner = !folds() && !latency_.of_job().uniform_within();
     for (const CountedRequest& of : requests_)
-      for_each_atom(of, holders_, needers_,
+      for_each_item(of, holders_, needers_,
                     [&](std::size_t holders, std::size_t needers, std::int64_t bytes) {
                       add(holders, needers, bytes * of.times, by_owner);
                     });
@@ -142,7 +142,7 @@ class RequestCount {
     ListMerger merger;
     for (CountedRequest& of : requests_)
       (holds ? of.holders : of.needers) =
-          merger.add(holds ? of.atoms->holders() : of.atoms->needers());
+          merger.add(holds ? of.items->holders() : of.items->needers());
     return merger.all();
   }
 
@@ -236,7 +236,7 @@ RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets) 
   if (sets.levels().empty()) return {};
   // By the number of addends, in the order of the first of each; equal requests are counted once.
   std::deque<TensorKind> kinds;
-  std::deque<Atoms> atoms;
+  std::deque<CountedItems> items;
   std::vector<std::vector<CountedRequest>> groups;
   std::map<std::int64_t, std::size_t> group_of;
   std::map<Digest, std::pair<std::size_t, std::size_t>> known;
@@ -247,12 +247,12 @@ RequestDemand demand_of(std::span<const Request> requests, const CutSets& sets) 
     auto [at, first] = known.try_emplace(request.fingerprint(), group->second, list.size());
     if (first) {
       kinds.emplace_back(request, sets.ranks());
-      atoms.emplace_back(kinds.back());
-      list.push_back({&kinds.back(), &atoms.back(), 0});
+      items.emplace_back(kinds.back());
+      list.push_back({&kinds.back(), &items.back(), 0});
     }
     ++list[at->second.second].times;
   }
-  // Of one request alone the other bounds are near the optimum, and take less time.
+  // For a single request, the other bounds are near the optimum and take less time.
   bool is_joint = known.size() > 1 && sets.ranks().size() <= JointCount::kMostRanks;
   JointCount joint;
   std::optional<RequestDemand> sum;

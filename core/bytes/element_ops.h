@@ -2,7 +2,7 @@
 // Folds one element with another: the only definition of the arithmetic, compiled into the host
 // store and, by nvcc, into the GPU kernels.
 //
-// box_fold.h says what the operators mean. On a GPU, too, every operation must be rounded
+// box_fold.h defines what the operators mean. On a GPU, too, every operation must be rounded
 // separately: nvcc needs -fmad=false and its defaults for division and denormals (IEEE). The bits
 // of a NaN that arithmetic produces depend on the processor.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The items of a request of which a layout is not a product: the tensor is cut wherever the boxes
-// of some rank begin or end, dim by dim, until every part has one set of holders and one set of
-// needing ranks.
+// The items of a request if a layout is not a product: the tensor is cut wherever the boxes of some
+// rank begin or end, dim by dim, until every part has one set of holders and one set of needing
+// ranks.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,11 @@ namespace reshard {
 struct ShardPlace {
   Slot slot;
   DimVector shift;          // what to add to a global index
-  std::int64_t addend = 0;  // of the source: which it holds
+  std::int64_t addend = 0;  // in the source: which one it holds
 };
 
-// What all elements of some boxes have in common. Everything ascends.
+// The ranks that hold and the ranks that need some boxes, the same for all of their elements. All
+// lists ascend.
 struct BoxEnds {
   std::vector<ShardPlace> sources, destinations;
   // By addend, positions in the source mesh; at least one.
@@ -26,13 +27,13 @@ struct BoxEnds {
   std::vector<Slot> needing;  // the slots of `destinations`; at least one
 };
 
-// Null if the rank has none.
+// Null if the rank has no box.
 const ShardPlace* place_of(const std::vector<ShardPlace>& places, Slot slot);
 // A global index in the shard of a rank that has one of the places; `lo` can have dims before those
 // of the tensor.
 DimVector local_index(const std::vector<ShardPlace>& places, Slot slot, DimVector lo);
 
-// A box of the tensor, in global indices, and the number of its ends.
+// A box of the tensor, in global indices, and the index of its BoxEnds.
 struct EndedBox {
   Box box;
   std::int32_t ends;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A commodity is everything that must move between the same ranks: all elements of a job, of
-// whatever tensors, that the same ranks hold and the same ranks need. It is one string of bytes,
-// and what carries it need not know of tensors until it cuts the string.
+// A commodity is everything that must move between the same ranks: all elements of a job, in all
+// tensors, that the same ranks hold and the same ranks need. It is one string of bytes, and the
+// code that moves it only deals with tensors when it cuts the string.
 //
 // Here and in packings a rank's *slot* is its place (Demand::place_of), so that nothing depends on
 // how the ranks of a node are numbered.
@@ -31,7 +31,7 @@ struct Commodity {
   std::vector<std::vector<Slot>> holders;
   // Ranks that must end up with it and do not hold it whole, ascending; at least one.
   std::vector<Slot> needers;
-  // How the addends are folded, and what the result is divided by.
+  // How the addends are folded, and by what the result is divided.
   ReduceOp op = ReduceOp::Sum;
   std::int64_t divisor = 1;
   std::vector<CommodityPart> parts;  // by tensor, then in the order of items
@@ -50,7 +50,7 @@ class Commodities {
   const TensorKind& kind(const CommodityPart& part) const {
     return demand_->kinds()[to_index(part.kind)];
   }
-  // Of one item.
+  // The bytes of one item.
   std::int64_t bytes(const CommodityPart& part) const {
     return item(part).elements() * kind(part).element_bytes();
   }

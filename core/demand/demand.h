@@ -2,9 +2,9 @@
 // What must end where, of all tensors of a job, as plain data. Planners read it; the proof does
 // not, so that an error in here is caught.
 //
-// A job is one request or many that are moved together. Tensors whose requests are equal, as those
-// of most layers are, form a *kind*: everything about which rank holds and needs which elements is
-// worked out once per kind.
+// A job is one request or many that are moved together. Tensors with equal requests, as those of
+// most layers are, form a *kind*: which rank holds and needs which elements is computed once per
+// kind.
 #pragma once
 
 #include <algorithm>
@@ -44,13 +44,13 @@ class TensorKind {
   // At most `most` + 1.
   std::int64_t item_count(std::int64_t most) const;
 
-  // ---- who holds
+  // ---- holders
 
   std::size_t holder_sets() const { return boxes_ ? sets_.size() : source_slot.size(); }
   std::size_t holder_count(HolderSet set) const {
     return boxes_ ? sets_[to_index(set)]->size() : product_->source.replica_offsets().size();
   }
-  // Of a set: positions in the source mesh, ascending.
+  // The positions of a set's ranks in the source mesh, ascending.
   std::int32_t holder(HolderSet set, std::size_t i) const {
     return boxes_ ? (*sets_[to_index(set)])[i] : set + product_->source.replica_offsets()[i];
   }
@@ -59,10 +59,10 @@ class TensorKind {
     return boxes_ ? source + static_cast<HolderSet>(addend)
                   : source + product_->source.addend_offsets()[to_index(addend)];
   }
-  // The least number of replicas of anything.
+  // The least number of replicas that any part has.
   std::size_t fewest_holders() const;
 
-  // ---- the tables that items are made from: exactly one of these is there
+  // ---- the tables that items are made from: exactly one of these exists
 
   struct Product {
     ZeroAxes zero_axes;
@@ -94,7 +94,7 @@ class Demand {
   Demand(const Request& request) : Demand(std::span(&request, 1)) {}
 
   std::span<const Request> requests() const { return requests_; }
-  // Those of series counted one by one.
+  // Counts the tensors of a series one by one.
   std::int64_t tensor_count() const { return reshard::tensor_count(requests_); }
   // Ranks of any request, ascending. A rank's *slot* is its index here.
   const std::vector<Rank>& ranks() const { return ranks_; }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Splits the tensors of a kind into items: parts whose elements all have the same holders and
-// the same needing ranks. If both layouts are products, an *item* is the intersection of a source
-// cell and a destination cell, for one choice of kept addends and of zero coordinates; otherwise it
-// is a box (box_items.h). Its elements are numbered densely, dim by dim, in *packed* coordinates.
+// Splits the tensors of a kind into items: parts with the same holders and the same needing ranks
+// for all of their elements. If both layouts are products, an *item* is the intersection of a
+// source cell and a destination cell, for one choice of kept addends and of zero coordinates;
+// otherwise it is a box (box_items.h). Its elements are numbered densely, dim by dim, in *packed*
+// coordinates.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 namespace reshard {
 
 struct Item {
-  std::vector<PieceOverlap> cell;            // of products: per dim
+  std::vector<PieceOverlap> cell;            // if both layouts are products: per dim
   std::int32_t source;                       // its holders: TensorKind::holder_set
   std::int32_t need;                         // number of its needing ranks
   std::vector<Slot> needing;                 // ascending
@@ -142,8 +143,8 @@ inline DimVector in_destination(const Item& item, Slot slot, const DimVector& lo
 
 // Splits `box`, in packed coordinates of the item, into boxes that are consecutive in source,
 // destination and packed coordinates. Calls visit(source_lo, destination_lo, packed_lo, extents)
-// for each, the first two for in_source and in_destination; packed_lo counts from the corner of
-// `box`. If the box has more dims than the kind, all of these have, too.
+// for each; the first two are for in_source and in_destination, packed_lo counts from the corner of
+// `box`. If the box has more dims than the kind, so have all of these.
 template <class Visit>
 void for_each_fragment(const TensorKind& kind, const Item& item, const Box& box, Visit&& visit) {
   if (item.ends != nullptr) {
@@ -184,7 +185,7 @@ void for_each_fragment(const TensorKind& kind, const Item& item, const Box& box,
                        });
 }
 
-// ---- the same, rank by rank
+// ---- items by rank
 
 // A part of what a rank needs, all of it with the same holders.
 struct NeededPart {
@@ -205,8 +206,8 @@ inline bool holds(const TensorKind& kind, const NeededPart& part, Slot slot, std
   return standing && standing->base == part.source && standing->addend == addend;
 }
 
-// Calls visit(part) for the parts that the rank at a position of the destination's mesh needs, of
-// a product with zero axes only for those with values. Nothing may be folded.
+// Calls visit(part) for the parts that the rank at a position of the destination's mesh needs; with
+// zero axes, only for those with values. Nothing may be folded.
 template <class Visit>
 void for_each_needed(const TensorKind& kind, std::int32_t position, Visit&& visit) {
   if (const BoxItems* items = kind.boxes()) {

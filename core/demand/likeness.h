@@ -22,7 +22,7 @@ namespace reshard {
 Digest likeness_of(std::span<const Request> requests, const Stages& stages,
                    const Topology& topology);
 
-// Adds what a layout of explicit boxes says apart from the numbers of its ranks.
+// Adds a layout of explicit boxes except for the numbers of its ranks.
 void add_boxes(Hasher& hasher, const Layout& layout);
 
 }  // namespace reshard

@@ -11,8 +11,8 @@
 // the destination ties them, from the outermost on: the pieces of both stay aligned only if tied
 // digits shift together; digits that some tensor ties are tied for all. So the classes of tied
 // digits give the generators; they commute, and each is of prime order. Every generator is then
-// tested against the commodities and the machine, and dropped if it does not hold, as with uneven
-// shapes: the result is always right and sometimes small.
+// tested against the commodities and the machine, and dropped if it fails, as with uneven shapes:
+// the result is always right and sometimes small.
 //
 // A group of more than 2^13 copied hops per commodity, or 2^16 of a job of many tensors, is reduced
 // to a subgroup by dropping generators. Those that keep every rank on its node go last: they keep a

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Divides a number of waves among a plan's exchanges, in proportion to their bytes.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -9,7 +10,7 @@
 namespace reshard {
 namespace {
 
-// Of an exchange: what its busiest rank sends and receives; 0 of other steps.
+// The bytes that the busiest rank of an exchange sends and receives; 0 for other steps.
 std::int64_t most_exchanged(const Plan& plan, const Step& step) {
   const auto* exchange = exchange_of(step);
   if (exchange == nullptr) return 0;

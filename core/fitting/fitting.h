@@ -33,22 +33,23 @@ MemoryNeeds memory_needs(const Plan& plan);
 
 bool fits(const MemoryNeeds& needs, const MemoryLimits& limits);
 
-// By how much the needs are above the limits; 0 if they fit.
+// How many bytes the needs are above the limits; 0 if they fit.
 std::int64_t excess_bytes(const MemoryNeeds& needs, const MemoryLimits& limits);
 
-// Throws InputError that names the least limit with which `who` would fit, if it does not.
+// Throws InputError if the needs do not fit; the message names `who` and the least limit that would
+// be met.
 void require_fit(std::string_view who, const MemoryNeeds& needs, const MemoryLimits& limits);
 
-// Sets Plan::frees_sources, and cuts `plan` into as few waves as fit, or, if nothing fits, into as
-// many as there can be. With what that needs as limits it would fit.
+// Sets Plan::frees_sources, and cuts `plan` into as few waves as fit, or, if it never fits, into as
+// many as possible. `needs` are then limits that it would fit.
 struct Fitted {
   MemoryNeeds needs;
   bool changed = false;  // the steps, or their order
 };
 Fitted fit(Plan& plan, const MemoryLimits& limits, const NodeOf& node_of = {});
 
-// The same, but leaves exchanges whole if waves cannot make the plan fit, as its temporaries alone
-// take too much: for planners that then make another one.
+// The same, but leaves exchanges whole if waves cannot make the plan fit because its temporaries
+// alone take too much: for planners that then make another plan.
 Fitted fit_if_possible(Plan& plan, const MemoryLimits& limits, const NodeOf& node_of = {});
 
 }  // namespace reshard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans whose exchanges run in waves, so that less memory is in use at a time: what is packed of
-// messages is that of one wave, and a source can be freed once the waves that read it are done.
+// Plans with exchanges that run in waves, so that less memory is in use at a time: what is packed
+// of messages is that of one wave, and a source can be freed once the waves that read it are done.
 //
 // A wave carries the same share of every message, so that all links stay busy in all waves. If the
 // plan frees sources, it carries the same share of what every rank sends, in the order of tensors,

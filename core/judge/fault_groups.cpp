@@ -11,7 +11,8 @@
 namespace reshard {
 namespace {
 
-// Elements of one tensor that are equally far from their places are one finding.
+// The distance between where an element belongs and where it comes from. Elements of one tensor
+// with equal distances are one finding.
 DimVector shift_of(const CopyFault& fault) {
   if (fault.kind != CopyFaultKind::WrongIndex) return {};
   DimVector out = fault.got_lo;

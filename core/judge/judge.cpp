@@ -11,10 +11,11 @@
 namespace reshard {
 namespace {
 
-// The most contiguous runs that are compared one by one, which takes seconds.
+// At most so many contiguous runs are compared one by one, which takes seconds.
 constexpr std::int64_t kMostRuns = std::int64_t{1} << 23;
 
-// The dim by which boxes are sorted so that few are open at a time: that of the most beginnings.
+// The dim to sort boxes by so that few of them are open at a time: the one with the most distinct
+// beginnings.
 int widest_dim(const std::vector<Box>& boxes) {
   int best = 0;
   std::size_t most = 0;
@@ -29,7 +30,7 @@ int widest_dim(const std::vector<Box>& boxes) {
   return best;
 }
 
-// Whether a step along a dim of a box is one along the same dim of a row-major array.
+// Whether a step along each dim of the box is a step along the same dim of a row-major array.
 bool steps_alike(const Box& box, const Shape& array, const DimVector& weights) {
   DimVector steps = row_major(array);
   for (int d = 0; d < box.dims(); ++d)
@@ -103,7 +104,7 @@ void Judge::copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
   }
 }
 
-// What a rank does not have is neither read nor written.
+// Elements of a buffer that the rank does not have are neither read nor written.
 void Judge::copy_unheld(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
   if (!to.is_held) {
     CopyFault fault{CopyFaultKind::NotHeld, to.rank, StoredBufferId{-1},
@@ -128,7 +129,7 @@ bool Judge::is_raw_of_two_dtypes(const CopyEnd& from, const CopyEnd& to) const {
   return from.is_raw && to.is_raw && dtype_of(source_, from) != dtype_of(destination_, to);
 }
 
-// What is read is named by its first element.
+// The fault names the first element that is read.
 void Judge::add_wrong_dtype(const CopyEnd& from, std::int64_t line) {
   for (const NamedBox& wanted : wanted_) {
     CopyFault fault = fault_at(CopyFaultKind::WrongDtype, wanted.part, wanted.box, line);
@@ -162,7 +163,7 @@ void Judge::resolve(const Stored& side, const CopyEnd& end, NamedBoxes& out) {
     resolve_view(side, end, out);
 }
 
-// What the rank holds twice is read from one place, and written to all.
+// If the rank holds an element twice, it is read from one place and written to all.
 void Judge::resolve_box(const Stored& side, const CopyEnd& end, NamedBoxes& out) {
   DimVector weights = row_major(end.box.extents());
   std::vector<Box> left{end.box};
@@ -202,7 +203,7 @@ void Judge::resolve_view(const Stored& side, const CopyEnd& end, NamedBoxes& out
   }
 }
 
-// What the copy reads for a box that it writes.
+// Compares what the copy reads with one box that it writes.
 void Judge::compare(const NamedBox& wanted, const CopyEnd& from, std::int64_t line) {
   std::int64_t met = 0;
   std::vector<Box> boxes;
@@ -229,9 +230,9 @@ void Judge::compare(const NamedBox& wanted, const CopyEnd& from, std::int64_t li
   }
 }
 
-// What is read has the positions of a row-major array of the box that is read. The elements arrive
-// where they belong if the first does, if a step along a dim is one along the same dim there, and
-// as far as no step runs over the end of the box that is read.
+// The elements that are read are counted as those of a row-major array of the box `read`. They
+// arrive where they belong if the first one does and a step along each dim of `wanted` is a step
+// along the same dim of that array, until a step crosses the end of the box that is read.
 void Judge::judge_meeting(const NamedBox& wanted, const NamedBox& read, const Meeting& meeting,
                           Rank from, std::int64_t line) {
   const DimVector extents = read.box.extents();
@@ -282,7 +283,7 @@ void Judge::finish_part(Stored::PartId id, std::vector<Written>& written) {
   if (volume != destination_[id].box.volume() || faults_.size() > before) find_missing(id, written);
 }
 
-// A sweep along one dim.
+// Finds elements that are written twice by a sweep along one dim.
 void Judge::find_twice(Stored::PartId id, std::vector<Written>& written) {
   std::vector<Box> boxes;
   for (const Written& box : written) boxes.push_back(box.box);

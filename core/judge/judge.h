@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges copies between the buffers of a model's ranks, whoever planned them: whether every
-// destination element is written once, with the element of that name.
+// Judges copies between the buffers of a model's ranks, made by any planner: whether every
+// destination element is written exactly once, with the element that belongs there.
 //
-// Copies are given one by one; what each reads and writes is resolved by the parts of both sides.
-// A copy that is right leaves only the boxes that it wrote. All read the sources as they were
-// before, unless these change in between (Update); what is relayed is read as earlier copies left
-// it.
+// Copies are given one by one; the parts of both sides show which elements each reads and writes. A
+// copy without faults leaves only the boxes that it wrote. All copies read the sources as they were
+// at the beginning, unless an Update changes them; a copy that reads a relay finds there what
+// earlier copies wrote.
 #pragma once
 
 #include <cstdint>
@@ -21,62 +21,64 @@
 
 namespace reshard {
 
-// What one end of a copy names: a box of a tensor that a rank holds, or elements of a buffer. The
-// elements of both ends are counted row-major, in the order of their dims.
+// One end of a copy: a box of a tensor that a rank holds, or elements of a buffer. The elements of
+// each end are counted row-major, in the order of its dims.
 struct CopyEnd {
   Rank rank;
-  // If `is_box`, of the tensor; otherwise of the buffer.
+  // Whether the end is `box` of `tensor`; otherwise it is `view` of `buffer`.
   bool is_box;
   ModelTensorId tensor;
   Box box;
   StoredBufferId buffer;
   StridedView view;
-  // Whether it is a range of bytes of the buffer, so that nothing is converted.
+  // Whether the elements are a range of bytes of the buffer, so that nothing is converted.
   bool is_raw = false;
-  // If not -1, an index of Relays::buffers(), in place of `buffer`.
+  // If not -1, an index of Relays::buffers(), used in place of `buffer`.
   int relay = -1;
-  // Whether the rank has the buffer; otherwise `buffer` is another rank's of that name.
+  // Whether the rank has the buffer; if not, `buffer` is another rank's buffer of that name.
   bool is_held = true;
 
   std::int64_t count() const { return is_box ? box.volume() : view.count(); }
 };
 
 enum class CopyFaultKind : std::uint8_t {
-  WrongTensor,   // another tensor's elements arrive
-  WrongIndex,    // elements of the right tensor, but of other places in it
-  Padding,       // elements without a part are read
-  NotHeld,       // a rank does not hold what is read or written there
-  OutOfBuffer,   // what is read or written is not in the buffer
-  WrittenTwice,  // by several copies, or by one
+  WrongTensor,   // elements of another tensor arrive
+  WrongIndex,    // elements of the right tensor arrive, but from other indices
+  Padding,       // what is read has no element there
+  NotHeld,       // the rank does not hold what is to be read or written there
+  OutOfBuffer,   // what is to be read or written is outside the buffer
+  WrittenTwice,  // by several copies, or several times by one
   Missing,       // nothing is written
-  WrongDtype,    // elements are read as another dtype than they are written as
-  Torn,          // read while they may change, or some before and some after they changed
+  WrongDtype,    // elements are read as one dtype and written as another
+  Torn,          // read while they may change, or partly before and partly after a change
 };
 
-// What is wrong, at one box of one part.
+// A fault of one kind in one box of one part.
 struct CopyFault {
   CopyFaultKind kind;
   Rank to;                    // the rank that has the part
   StoredBufferId buffer{-1};  // of the destination; -1 where the rank has no part
   ModelTensorId tensor{-1};   // of the part; -1 for OutOfBuffer
-  // All elements that are wrong so, as a box of the tensor. If they arrive in another order than
-  // they are wanted in, some of the box can be right by chance.
+  // The box of the tensor that the wrong elements make up. If they arrive in another order than
+  // they are needed in, some elements of the box can be right by chance.
   Box box;
   std::int64_t elements;  // of the box
-  // What arrives there, for WrongTensor and WrongIndex.
+  // Where the wrong elements come from, for WrongTensor and WrongIndex.
   Rank from{-1};
   ModelTensorId got{-1};
   DimVector got_lo = {};
-  bool reordered = false;   // what arrives is no box of the same extents, in the same order
-  DType got_dtype = {};     // for WrongDtype
-  bool two_dtypes = false;  // OutOfBuffer: a range of bytes that are of another dtype elsewhere
-  // The part in the buffer, which can have the tensor's elements several times; -1: none.
+  bool reordered = false;  // what arrives is not a box of the same extents in the same order
+  DType got_dtype = {};    // for WrongDtype
+  bool two_dtypes =
+      false;  // OutOfBuffer: a range of bytes which hold another dtype on the other side
+  // The index of the part in the buffer, which can have an element of the tensor several times; -1:
+  // none.
   std::int32_t part = -1;
-  std::vector<std::int64_t> lines = {};  // of the copies, ascending
-  std::string why = {};                  // Torn: what happens; OutOfBuffer, NotHeld: the buffer
+  std::vector<std::int64_t> lines = {};  // of the copies at fault, ascending
+  std::string why = {};  // Torn: what happens; OutOfBuffer, NotHeld: the buffer's name
 };
 
-// The sources of these ranks change, in all buffers or in those with one name.
+// The sources of these ranks change, in all buffers or in those of one name.
 struct Update {
   std::string name;
   std::vector<Rank> ranks;  // ascending
@@ -86,31 +88,31 @@ struct Update {
 
 class Judge {
  public:
-  // Both sides must outlive this, and have the same tensors. Add each line to `order()` before its
+  // Both sides must have the same tensors and outlive this. Add each line to `order()` before its
   // copy.
   Judge(const Stored& source, const Stored& destination, Relays relays = {});
 
   CopyOrder& order() { return order_; }
   const Relays& relays() const { return relays_; }
 
-  // Throws InputError if the ends differ in their number of elements, or if what they name is
-  // interleaved with parts in too many runs.
+  // Throws InputError if the ends differ in their number of elements, or if finding the parts that
+  // they meet takes too many runs.
   void copy(const CopyEnd& from, const CopyEnd& to, std::int64_t line);
   void update(Update update) { updates_.push_back(std::move(update)); }
-  // All faults; call once, after the last copy. In no particular order.
+  // All faults, in no particular order. Call it once, after the last copy.
   std::vector<CopyFault> finish();
 
   std::int64_t copies() const { return copies_; }
   // Calls visit(part of the destination, box of its tensor, rank that it is copied from, line) for
-  // all that was written, whether it is right or not.
+  // everything that was written, right or wrong.
   template <class Visit>
   void for_each_written(Visit&& visit) const;
-  // Whether there are more faults than kMostFaults, of which the first are kept.
+  // Whether there were more than kMostFaults faults. Only the first kMostFaults are kept.
   static constexpr std::size_t kMostFaults = std::size_t{1} << 18;
   bool has_more() const { return has_more_; }
 
  private:
-  // A box of a part: what an end names, and the position of each of its elements in the copy.
+  // A box of a part at one end of a copy, and the position of each of its elements in the copy.
   struct NamedBox {
     Stored::PartId part;
     ModelTensorId tensor;
@@ -138,7 +140,7 @@ class Judge {
   bool is_in_buffer(const Stored& side, const CopyEnd& end) const;
   DType dtype_of(const Stored& side, const CopyEnd& end) const;
 
-  // For what is relayed, and for sources that change.
+  // For reads of relays, and of sources that change.
   void read_relay(const CopyEnd& from, Rank to, std::int64_t line);
   void write_relay(const CopyEnd& from, const CopyEnd& to, std::int64_t line);
   void add_conflicts(const std::vector<Relays::Conflict>& conflicts, int relay, Rank to,
@@ -165,7 +167,7 @@ class Judge {
   };
   std::vector<RelayedRead> relayed_;
   std::int64_t copies_ = 0, budget_;
-  NamedBoxes read_, wanted_;  // of the current copy
+  NamedBoxes read_, wanted_;  // of the copy being judged
   std::vector<Meeting> meetings_;
   std::vector<std::vector<std::vector<Written>>> written_;  // by buffer and part
   std::vector<CopyFault> faults_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a rank has an element of a tensor.
+// Finds an element of a tensor in the buffers of a rank.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Location {
   std::int64_t offset;  // in elements
 };
 
-// The first of them.
+// The first location, if there are several.
 std::optional<Location> location_of(const Stored& side, Rank rank, ModelTensorId tensor,
                                     const DimVector& index);
 

@@ -19,7 +19,7 @@
 namespace reshard {
 namespace {
 
-// Nobody reads more findings; more lookups take seconds.
+// Nobody reads more findings; more lookups would take seconds.
 constexpr std::size_t kMostNamed = 1000, kMostLookups = std::size_t{1} << 22;
 
 class Mistakes {
@@ -71,7 +71,7 @@ class Mistakes {
     return grids_.exchanged(finding.faults, false);
   }
 
-  // In other numbers, of names and of indices.
+  // Numbers in names or indices are taken for others.
   std::string renumbered(const Finding& finding) {
     return names_.mistake_of(to_index(&finding - findings_.data()));
   }
@@ -81,7 +81,7 @@ class Mistakes {
     return indices_.counted_from_zero(finding);
   }
 
-  // Flat tensors in the reverse order, of either side.
+  // Flat tensors lie in the reverse order, on either side.
   std::string reversed(const Finding& finding) {
     if (!is_wrong(finding)) return {};
     for (bool reads : {true, false}) {
@@ -113,7 +113,7 @@ class Mistakes {
     return {};
   }
 
-  // The right elements, but as bytes of another dtype.
+  // The right elements arrive, but as bytes of another dtype.
   std::string unconverted(const Finding& finding) {
     if (finding.kind == CopyFaultKind::OutOfBuffer && finding.faults.front().two_dtypes)
       return fmt::format("'{}' is copied in bytes, though a rank has to convert it",
@@ -128,7 +128,7 @@ class Mistakes {
   std::string read_otherwise(const Finding& finding) { return read_as_.mistake_of(finding); }
   std::string written_otherwise(const Finding& finding) { return written_as_.mistake_of(finding); }
 
-  // Rows of a buffer that is cut otherwise on the other side, but moved as if neither were.
+  // Rows of a buffer are cut differently on the two sides, but moved as if both were uncut.
   std::string moved_as_one(const Finding& finding) {
     if (!is_wrong(finding)) return {};
     std::string out;
@@ -148,7 +148,7 @@ class Mistakes {
     return out;
   }
 
-  // Two tensors, each in the other's place.
+  // Two tensors are exchanged.
   std::string exchanged(const Finding& finding) {
     auto is_whole = [](const Finding& of) {
       return of.kind == CopyFaultKind::WrongTensor &&
@@ -165,7 +165,7 @@ class Mistakes {
     return {};
   }
 
-  // Every rank gets what another one needs at the same place of its buffer.
+  // Every rank gets what another rank needs at the same place of its buffer.
   std::string of_other_ranks(const Finding& finding) {
     bool is_wrong =
         finding.kind == CopyFaultKind::WrongIndex || finding.kind == CopyFaultKind::WrongTensor;
@@ -198,7 +198,7 @@ class Mistakes {
     return std::nullopt;
   }
 
-  // Each of n ranks gets an n-th of what several of them need whole.
+  // Several of n ranks need the whole, but each gets an n-th.
   std::string cut_not_repeated(const Finding& finding) {
     if (finding.kind != CopyFaultKind::Missing && finding.kind != CopyFaultKind::WrongIndex)
       return {};
@@ -214,7 +214,7 @@ class Mistakes {
     bool all_repeat = std::all_of(holders.begin(), holders.end(),
                                   [](const auto& of) { return of.second.size() > 1; });
     if (shape.size() == 0 || !all_repeat) return {};
-    // Where data is parallel, too, every replica is cut like that.
+    // With data parallelism, every replica is cut in the same way.
     const auto all = static_cast<std::int64_t>(ranks.size());
     for (std::int64_t count = all; count > std::ssize(holders); --count) {
       if (all % count != 0 || shape[0] % count != 0 || shape[0] < count) continue;
@@ -225,7 +225,8 @@ class Mistakes {
     return {};
   }
 
-  // Whether the ranks got the pieces of so many rows, each in the place of its box's first rows.
+  // Whether each rank got one of `count` pieces of `share` rows, in the place of the first rows of
+  // its box.
   static bool fits_cut(const Finding& finding, const std::map<Box, std::set<Rank>>& holders,
                        const std::set<Rank>& ranks, std::int64_t count, std::int64_t share) {
     const bool is_missing = finding.kind == CopyFaultKind::Missing;
@@ -244,7 +245,7 @@ class Mistakes {
     return !is_missing || at_fault == ranks;
   }
 
-  // A name that is never written, though the tensor is, under another name.
+  // The tensor is written under one of its names, but never under this one.
   std::string tied(const Finding& finding) {
     if (finding.kind != CopyFaultKind::Missing) return {};
     const ModelTensor& own = tensor(finding.tensor);
@@ -260,7 +261,7 @@ class Mistakes {
     return fmt::format("{} is tied to another name, and only that is written", own.name);
   }
 
-  // A tensor of more shifts is not shifted, but cut or ordered otherwise.
+  // If a tensor has several shifts, it is not shifted but cut or ordered differently.
   std::string shifted(const Finding& finding) {
     constexpr int kMostShifts = 3;
     if (finding.kind != CopyFaultKind::WrongIndex || shifts_of_[finding.tensor] > kMostShifts ||
@@ -275,7 +276,8 @@ class Mistakes {
     return out;
   }
 
-  // All is read, or written, equally far from its place in a buffer, in whatever tensor that is.
+  // Everything is read, or written, at the same distance from its place in a buffer, whatever the
+  // tensor.
   std::string moved_on(const Finding& finding) {
     if (!is_wrong(finding)) return {};
     std::string out = moved_on(finding, true);
@@ -291,7 +293,7 @@ class Mistakes {
       auto got = location_of(side, rank, fault.got, fault.got_lo),
            wanted = location_of(side, rank, fault.tensor, fault.box.lo);
       if (!got || !wanted || got->buffer != wanted->buffer) return {};
-      // Written too late is what would have been right before.
+      // To write an element too late is to read it too early.
       std::int64_t shift = (got->offset - wanted->offset) * (reads ? 1 : -1);
       if (shift == 0 || by.value_or(shift) != shift) return {};
       by = shift;
@@ -309,12 +311,13 @@ class Mistakes {
   const Stored &source_, &destination_;
   std::vector<Rank> ranks_;  // of the destination
   std::vector<Rank> source_ranks_;
-  std::map<ModelTensorId, int> shifts_of_;  // how many findings of a wrong place
+  std::map<ModelTensorId, int> shifts_of_;  // how many findings have elements at a wrong index
   RankGrids grids_;
   NumbersInNames names_;
   NumbersOfIndices indices_;
   TakenOtherwise read_as_, written_as_;
-  std::map<std::pair<bool, std::string_view>, FlatOrder> flat_;  // by whether of the source, name
+  std::map<std::pair<bool, std::string_view>, FlatOrder>
+      flat_;  // by whether it is the source, and the buffer's name
   std::map<StoredBufferId, TakenAs> of_source_, of_destination_;
 };
 

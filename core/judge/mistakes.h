@@ -8,7 +8,8 @@
 
 namespace reshard {
 
-// Sets Finding::mistake where one of them explains all faults of a finding, of the first 1,000.
+// Sets Finding::mistake to a mistake that explains all faults of the finding, if one does. Looks
+// only at the first 1,000 findings.
 void name_mistakes(std::vector<Finding>& findings, const Stored& source, const Stored& destination);
 
 }  // namespace reshard

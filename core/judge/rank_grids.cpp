@@ -13,10 +13,10 @@ namespace reshard {
 namespace {
 
 constexpr std::size_t kMostLookups = std::size_t{1} << 20;
-// In so many buffers a wrong rank is hardly by chance the one that an exchange of axes gives.
+// If this many buffers have wrong ranks that an exchange of axes explains, it is hardly by chance.
 constexpr std::size_t kFewBuffers = 3;
 
-// Where the rank of this position would be if ranks were numbered with the two axes exchanged.
+// The position that a rank would have if ranks were numbered with the two axes exchanged.
 std::int32_t counted_otherwise(const Mesh& mesh, std::int32_t position, int a, int b) {
   MeshCoordinate at{};
   for (int i = mesh.axes() - 1; i >= 0; --i) {
@@ -62,7 +62,7 @@ void RankGrids::look_for(const std::vector<const CopyFault*>& faults, bool is_so
     }
   }
   if (all.empty()) return;
-  // Neighbouring buffers mostly share theirs.
+  // Neighbouring buffers mostly share a mesh.
   std::vector<MeshRef> meshes;
   const Mesh* last = nullptr;
   for (const StoredBuffer& buffer : side.buffers()) {
@@ -97,10 +97,11 @@ void RankGrids::look_for(const std::vector<const CopyFault*>& faults, bool is_so
       }
 }
 
-// Nothing if the fault is not one of a wrong rank.
+// Empty if the fault is not one of a wrong rank.
 std::vector<RankGrids::Taken> RankGrids::taken_in(const CopyFault& fault, bool is_source) const {
   const Stored& side = side_of(is_source);
-  // Of padding it is not known which; the rank has some where another has the elements.
+  // Where padding is read, the element is not known; the named rank has padding where another rank
+  // has the element.
   bool is_padding = fault.kind == CopyFaultKind::Padding && fault.from != Rank{-1};
   if ((fault.kind == CopyFaultKind::NotHeld || is_padding) && fault.tensor != ModelTensorId{-1}) {
     bool reads = fault.from != Rank{-1};
@@ -120,7 +121,8 @@ std::vector<RankGrids::Taken> RankGrids::taken_in(const CopyFault& fault, bool i
                      is->offset)};
 }
 
-// Right are those that have the element, in a buffer of this name at this place if one is given.
+// The right ranks are those that have the element; if `buffer` is given, at this offset of their
+// buffer of that name.
 RankGrids::Taken RankGrids::taken_with(const Stored& side, Rank named, ModelTensorId tensor,
                                        const DimVector& index, const std::string_view* buffer,
                                        std::int64_t offset) const {

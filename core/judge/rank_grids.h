@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether ranks were taken for others because two axes of their mesh were exchanged, such as the
-// axes of experts and of their tensor parallelism.
+// Recognises ranks that were mistaken for others because two axes of their mesh were exchanged,
+// such as expert parallelism and the tensor parallelism of experts.
 #pragma once
 
 #include <string>
@@ -12,24 +12,25 @@ namespace reshard {
 
 class RankGrids {
  public:
-  // All faults; both sides must outlive this.
+  // Examines all faults. Both sides must outlive this.
   RankGrids(const std::vector<const CopyFault*>& faults, const Stored& source,
             const Stored& destination);
 
-  // "axes ep and etp of the ranks of the destination are exchanged", if that explains these faults;
-  // else empty. It is sure if all of the ranks that it would give others are among all faults, and
-  // likely if it explains all wrong places and tensors in buffers of the mesh, and these are many.
+  // "axes ep and etp of the ranks of the destination are exchanged" if that explains these faults,
+  // otherwise empty. If `sure`, considers only exchanges of which every rank that they would move
+  // is at fault somewhere; otherwise also likely ones, which explain every wrong index and tensor
+  // in buffers of the mesh, and at least three such buffers.
   std::string exchanged(const std::vector<CopyFault>& faults, bool sure) const;
 
  private:
-  // The rank that a copy names, all ranks that it could have named, and their mesh.
+  // The rank that a copy names, the ranks that would have been right, and their mesh.
   struct Taken {
     Rank rank;
     std::vector<Rank> right;
     const Mesh* mesh = nullptr;
     StoredBufferId buffer{-1};  // of the destination
   };
-  // Two axes of a mesh, taken for each other.
+  // An exchange of two axes of a mesh.
   struct Exchange {
     const Stored* side;
     MeshRef mesh;

@@ -24,11 +24,11 @@ int Relays::find(Rank rank, std::string_view name) const {
   return found == by_name_.end() ? -1 : found->second;
 }
 
-// Calls visit(element of the buffer, count) for positions of a view, in contiguous pieces.
+// Calls visit(element of the buffer, count) for the positions of a view, in contiguous pieces.
 template <class Visit>
 void Relays::for_each_piece(const StridedView& view, std::int64_t position, std::int64_t count,
                             Visit&& visit) {
-  std::int64_t run = 1;  // what is contiguous from every multiple of it
+  std::int64_t run = 1;  // every piece begins at a multiple of this
   for (int d = view.dims() - 1; d >= 0; --d) {
     if (view.extents[d] == 1) continue;
     if (view.strides[d] != run) break;
@@ -45,7 +45,7 @@ void Relays::for_each_piece(const StridedView& view, std::int64_t position, std:
   }
 }
 
-// Splits a run in two where `at` is within it.
+// Splits the run that `at` is within, if there is one, into two.
 void Relays::split(WrittenRuns& pieces, std::int64_t at) {
   auto found = pieces.upper_bound(at);
   if (found == pieces.begin()) return;
@@ -73,7 +73,7 @@ void Relays::overwrite(WrittenRuns& pieces, std::int64_t begin, std::int64_t end
   pieces.erase(first, last);
 }
 
-// What is not in a run is not known any more.
+// Elements of the view that are in none of the runs become unknown.
 std::vector<Relays::Conflict> Relays::write(int relay, const StridedView& view,
                                             const std::vector<RelayedRun>& runs, std::int64_t line,
                                             CopyOrder& order) {

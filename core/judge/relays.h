@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Buffers between source and destination, and what lies in them while copies come and go.
+// Buffers between source and destination, and what they hold as copies write and read them.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ struct RelayBuffer {
   DType dtype;
 };
 
-// Elements of a tensor that are consecutive in a relay and in row-major order.
+// Elements of a tensor that are consecutive both in a relay and in row-major order.
 struct RelayedRun {
   std::int64_t position;  // of the first, in the copy
   std::int64_t count;
-  ModelTensorId tensor;  // under its first name
+  ModelTensorId tensor;  // under the tensor's first name
   std::int64_t index;    // of the first, row-major
 };
 
@@ -38,18 +38,20 @@ class Relays {
   // Index of a buffer; -1 if there is none.
   int find(Rank rank, std::string_view name) const;
 
-  // Elements that are overwritten though a copy may still read them, or may not yet be written.
+  // Elements that are overwritten while a copy may still read them, or that may not be written yet.
   struct Conflict {
     ModelTensorId tensor;
     std::int64_t index, count;
     std::int64_t line;  // of the other copy
-    Rank reader{-1};    // to which that copy brings it; -1: it writes it
+    Rank reader{-1};    // the rank to which that copy takes it; -1: it writes the element
   };
-  // The runs' positions are those of the view. Throws InputError if it is in too many pieces.
+  // Records a write. The runs' positions are positions in the view. Throws InputError if the buffer
+  // has too many pieces.
   std::vector<Conflict> write(int relay, const StridedView& view,
                               const std::vector<RelayedRun>& runs, std::int64_t line,
                               CopyOrder& order);
-  // What a copy to `reader` finds there, without elements that were never written.
+  // What a copy to `reader` finds there, without elements that were never written. Conflicts are
+  // appended.
   std::vector<RelayedRun> read(int relay, const StridedView& view, std::int64_t line, Rank reader,
                                CopyOrder& order, std::vector<Conflict>& conflicts);
 
@@ -61,10 +63,10 @@ class Relays {
   struct WrittenRun {
     std::int64_t end;  // in the relay
     ModelTensorId tensor;
-    std::int64_t index, line;  // of the writer
+    std::int64_t index, line;  // of the copy that wrote it
     std::vector<Reader> readers;
   };
-  using WrittenRuns = std::map<std::int64_t, WrittenRun>;  // by begin, disjoint
+  using WrittenRuns = std::map<std::int64_t, WrittenRun>;  // by where they begin; disjoint
 
   void split(WrittenRuns& pieces, std::int64_t at);
   void overwrite(WrittenRuns& pieces, std::int64_t begin, std::int64_t end, std::int64_t line,

@@ -16,7 +16,7 @@ TakenAs::TakenAs(const Stored& side, StoredBufferId buffer, const std::vector<Ra
     ModelTensorId root = side.tensors()[part.tensor].same_as;
     if (std::find(order_.begin(), order_.end(), root) == order_.end()) order_.push_back(root);
     parts_[root].push_back(&part);
-    // Rows of one element show it by what lies between these.
+    // In a transposed part the elements of a row are not adjacent.
     const int last = part.strides.size() - 1;
     is_transposed_ =
         is_transposed_ || (last > 0 && part.box.extent(last) > 1 && part.strides[last] > 1);
@@ -109,7 +109,7 @@ std::optional<std::int64_t> TakenAs::in_blocks(ModelTensorId tensor, const DimVe
 
 std::optional<std::int64_t> TakenAs::stacked(ModelTensorId tensor, const DimVector& index) const {
   if (!begin_.contains(tensor) || index.size() < 3) return std::nullopt;
-  // Each tensor's indices in the order of memory, so far.
+  // The indices of each tensor in the order of memory, as found so far.
   std::map<ModelTensorId, std::int64_t> entries;
   std::optional<std::int64_t> entry, within;
   for (const StoredPart& part : side_.buffers()[buffer_].parts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Judges elements that are relayed, and sources that change while they are read.
+// Judges elements that pass through relays, and sources that change while they are read.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -13,7 +13,7 @@ namespace reshard {
 namespace {
 
 // Calls visit(box, position of its first element in the run, weights) for elements of a tensor that
-// are consecutive in row-major order: at most 2d-1 boxes.
+// are consecutive in row-major order; they make at most 2d-1 boxes.
 template <class Visit>
 void for_each_box(const ModelTensor& tensor, std::int64_t index, std::int64_t count,
                   Visit&& visit) {
@@ -39,7 +39,7 @@ void Judge::read_relay(const CopyEnd& from, Rank to, std::int64_t line) {
   add_conflicts(conflicts, from.relay, to, line, false);
 }
 
-// Run by run of the copy's elements that are consecutive in their tensor.
+// Goes through the copy's elements in runs that are consecutive in their tensor.
 void Judge::write_relay(const CopyEnd& from, const CopyEnd& to, std::int64_t line) {
   if (is_raw_of_two_dtypes(from, to))
     throw InputError(fmt::format("expected a relay of the dtype that it gets, found {} for {}",
@@ -107,7 +107,8 @@ bool Judge::changes(const Update& update, Rank rank, ModelTensorId tensor, const
   });
 }
 
-// All that changes has to be read before the update, or all of it afterwards; other reads are torn.
+// Everything that an update changes must be read before it, or everything after it; other reads are
+// torn.
 void Judge::find_torn(const Update& update) {
   struct Read {
     CopyFault fault;

@@ -34,7 +34,7 @@ std::optional<std::int64_t> shard_elements(const Shape& shape) {
   return out;
 }
 
-// Appends what no part has of `region`, all of whose dims before `dim` the parts contain.
+// Appends what no part has of `region`. In all dims before `dim`, the parts contain the region.
 void add_padding(const Box& region, int dim, const std::vector<Part>& parts,
                  std::vector<Box>& out) {
   if (parts.empty()) {
@@ -76,7 +76,7 @@ BoxCell cell_from(const Shape& shape, std::vector<Part> parts) {
   return out;
 }
 
-// Where a box lies if the text does not say: after those before it along dim 0.
+// Where a box is if the text does not state it: after those before it along dim 0.
 class UsualPlace {
  public:
   explicit UsualPlace(int dims) : at_(dims, 0) {}

@@ -188,8 +188,8 @@ class Layout {
   // Throws InputError for a size above 2^62 bytes, and as ExplicitBoxes does.
   Layout(Shape shape, DType dtype, MeshRef mesh, ExplicitBoxes boxes);
 
-  // That of `count` tensors with this layout as one tensor, whose first dim counts them. No rank
-  // cuts that dim. Throws InputError for a size above 2^62 bytes and for too many dims.
+  // The layout of `count` tensors with this layout as one tensor, with a first dim that counts them
+  // and that no rank cuts. Throws InputError for a size above 2^62 bytes and for too many dims.
   Layout stacked(std::int64_t count) const;
 
   const Shape& shape() const { return shape_; }
@@ -201,8 +201,8 @@ class Layout {
   // ---- what ranks hold, by mesh position
 
   Shape local_shape(std::int32_t position) const;
-  // Equal for positions that hold the same parts, of whatever addend: 0 .. cell_count()-1, which is
-  // at most the number of ranks.
+  // Equal for positions that hold the same parts, even of different addends: 0 .. cell_count()-1,
+  // which is at most the number of ranks.
   std::int64_t cell_of(std::int32_t position) const;
   std::int64_t cell_count() const;
   // Calls visit(box in global indices, where it begins in the shard) for disjoint boxes, which are
@@ -248,7 +248,7 @@ class Layout {
   // What parse_layout reads: "S(0)R", with order indices if the order is not the default, or
   // "boxes(0: [0:4,0:8]; 1: [4:8,0:8])".
   std::string placements_text() const;
-  // The same for people: of many boxes only how many.
+  // The same for people: many boxes are only counted.
   std::string label() const;
   // "f32[32,8192](S(0)R) on 2x2".
   std::string text() const;
@@ -299,7 +299,7 @@ void Layout::for_each_part(std::int32_t position, Visit&& visit) const {
 // Text of the --shape option: "32,8192,4096"; "" is 0-d. Throws InputError naming `field`.
 Shape parse_shape(std::string_view text, std::string_view field = "shape");
 
-// Reads a layout, `placements` in any form that parse_placements, parse_sharding (of other
+// Reads a layout, with `placements` in any form that parse_placements, parse_sharding (of other
 // frameworks) and parse_boxes read; every InputError names the field at fault.
 Layout parse_layout(std::string_view shape, std::string_view dtype, MeshRef mesh,
                     std::string_view placements, std::string_view field = "placements");

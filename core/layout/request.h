@@ -58,7 +58,7 @@ struct FoldMeaning {
 
 class Request {
  public:
-  // Throws InputError, saying what and why, if shapes or dtypes differ, the source lacks elements
+  // Throws InputError with the reason if shapes or dtypes differ, the source lacks elements
   // that the destination needs, or a transition is forbidden: S->P except S(d)->P(sum), P(a)->P(b),
   // R->P of product or a bitwise op, R->P(sum) of integers or of a folded product, mixed ops other
   // than sum with avg on one side, an op that the dtype does not have. On an axis of size 1 all
@@ -73,11 +73,11 @@ class Request {
     out.name_ = std::move(name);
     return out;
   }
-  // How many tensors it moves: more than one if it is that of a series (core/plan/series.h), and
-  // then the first dim of the shape counts them.
+  // How many tensors it moves. More than one if it is the request of a series
+  // (core/plan/series.h); the first dim of the shape then counts them.
   std::int64_t tensors() const { return tensors_; }
-  // That of a series of `count` tensors with this request, at least two. Nothing may be folded,
-  // divided or made Partial. Throws InputError as Layout::stacked does.
+  // The request of a series of `count` tensors with this request, at least two. Nothing may be
+  // folded, divided or made Partial. Throws InputError as Layout::stacked does.
   Request as_series(std::int64_t count) const;
   const Shape& shape() const { return source_.shape(); }
   DType dtype() const { return source_.dtype(); }
@@ -113,13 +113,13 @@ class Request {
 
 // ---- Several requests that are moved together: a job
 
-// Tensors of all of them, each of a series counted.
+// The number of tensors of all requests; the tensors of a series are counted one by one.
 std::int64_t tensor_count(std::span<const Request> requests);
 // Ranks of any of them, ascending.
 std::vector<Rank> ranks_of(std::span<const Request> requests);
-// Of one request its own; equal for lists of equal requests.
+// For a single request, its own; equal for lists of equal requests.
 Digest fingerprint_of(std::span<const Request> requests);
-// Request::text of each, with "; " between them; of many, of the first few.
+// Request::text of each, with "; " between them; if there are many, only of the first few.
 std::string text_of(std::span<const Request> requests);
 
 // ---- Equal source shards, which share one allocation if all ranks' memory is in one process.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stages from an order: tensors that are named alike are one group, which leaves few groups; who is
-// before whom is then a bit set per group; groups with equal sets are one stage.
+// before which is then a bit set per group; groups with equal sets are one stage.
 #include "core/layout/stages.h"
 
 #include <algorithm>
@@ -125,7 +125,7 @@ Groups merged_twins(const Groups& groups) {
   return merged(groups, keys);
 }
 
-// Of the groups that one names, those that are not also before another one of them.
+// The groups that a group names, without those that also come before another one of them.
 std::vector<std::int32_t> direct(const Group& group, const std::vector<Bits>& before) {
   Bits through(before.empty() ? 0 : before.front().size(), 0);
   for (std::int32_t other : group.after) add(through, before[to_index(other)]);

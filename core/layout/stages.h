@@ -7,7 +7,7 @@
 //
 // A *stage* is all tensors that have the same tensors before them and the same after them. None of
 // them comes after another, and whatever waits for one of them waits for all: they can be planned
-// together without making anybody wait longer.
+// together without making any rank wait longer.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 namespace reshard {
 namespace {
 
-// Of the rank at a position of the destination's mesh.
+// The zeros of the rank at a position of the destination's mesh.
 std::vector<Box> zeros_at(const TensorKind& kind, std::int32_t position, int plan_dims) {
   const Layout& layout = kind.request().destination();
   std::vector<Box> out;

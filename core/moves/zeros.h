@@ -10,7 +10,7 @@ namespace reshard {
 // The parts of every rank's destinations that S->P(sum) leaves zero or that are padding, of all
 // tensors. Throws InputError beyond kMaxMoves.
 FillStep zeros_of(const Demand& demand);
-// What planners say of that step.
+// The reason that planners give for that step.
 const char* zeros_text(const Demand& demand);
 
 }  // namespace reshard

@@ -9,8 +9,8 @@
 // and a rule is a function that produces rows, a function that produces shapes and dtypes, and the
 // attributes that both read: a cached decision depends on these. Only the rule `steps` has STEPS
 // (decompositions/written_steps.h). Source: the registrations of PyTorch 2.15
-// (torch/distributed/tensor/_ops); where those give wrong values, ours are right and reports say
-// so.
+// (torch/distributed/tensor/_ops); where those give wrong values, ours are right and reports
+// state it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PyTorch's model says a redistribution of an operator's input costs, and its steps.
+// The cost of a redistribution of an operator's input by PyTorch's model, and its steps.
 #pragma once
 
 #include <cstdint>

@@ -72,7 +72,7 @@ struct ItemDims {
   std::optional<int> series_dim = {};
 };
 
-// Of the dims from `first` on.
+// The longest of the dims from `first` on.
 int longest_dim(const Box& box, int first) {
   int longest = first;
   for (int d = longest + 1; d < box.dims(); ++d)

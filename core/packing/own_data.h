@@ -11,7 +11,7 @@
 namespace reshard {
 
 // Adds steps in which every rank copies, or divides, what it holds of its destinations and what
-// nobody folds; gives `say` the reason for each.
+// no rank folds; gives `say` the reason for each.
 void keep_own(Plan& plan, const Demand& demand,
               const std::function<void(StepId, std::string)>& say);
 

@@ -66,7 +66,7 @@ class StagedSteps {
     return step;
   }
 
-  // Adds everything collected to the plan and calls said(id, key, chunk) for every step, with the
+  // Adds everything collected to the plan and calls report(id, key, chunk) for every step, with the
   // first stage and chunk of the step.
   template <class Report>
   void add_steps(Report&& report) {

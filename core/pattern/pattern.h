@@ -20,7 +20,7 @@
 //   min, max     any finite value except -0.0; if divided, k * (odd part of D),
 //                |k| <= L / odd part.
 //   band, bor    bits of the index and some bits of the addend, so that the fold of many addends
-//                still tells elements apart.
+//                still distinguishes elements.
 //   bxor         any bits.
 #pragma once
 

@@ -34,7 +34,7 @@ class Buffer {
 
   BufferRole role() const { return role_; }
   TensorId tensor() const { return tensor_; }
-  // Of a temporary of a series, the first of the tensors that it is for; otherwise 0.
+  // In a temporary of a series, the first of the tensors that it is for; otherwise 0.
   std::int64_t first_of_series() const { return first_; }
   int dims() const { return dims_; }
   bool exists(Slot slot) const { return (*extents_)[at(slot)] >= 0; }

@@ -4,7 +4,7 @@
 // An executor is one of several processes that run a plan together, or the only one. Every process
 // holds the shards of some ranks, calls the same functions in the same order with the same plan,
 // and runs the parts of its ranks. Executors differ in where the bytes are and what carries them;
-// values are those that plan.h defines, bit for bit, except if folds_in_own_order says otherwise.
+// values are those that plan.h defines, bit for bit, unless folds_in_own_order is set.
 #pragma once
 
 #include <cstddef>

@@ -129,7 +129,7 @@ struct CopyStep {
   }
 };
 
-// Boxes to set to zero: padding that a collective sends and nobody uses, and what S->P(sum) leaves
+// Boxes to set to zero: padding that a collective sends and no rank uses, and what S->P(sum) leaves
 // to other ranks. Parts ascend by slot; a slot can have several.
 struct FillStep {
   struct SlotFill {
@@ -300,7 +300,7 @@ struct Plan {
   std::int64_t buffer_bytes(BufferId id, Slot slot) const {
     return buffer(id).elements(slot) * element_bytes(id);
   }
-  // Of a series for its tensors from `first` on.
+  // If the tensor is a series: for its tensors from `first` on.
   BufferId add_temporary(TensorId tensor = TensorId{0}, std::int64_t first = 0);
   StepId add_step(StepBody body, std::vector<StepId> after, std::vector<int> axes = {});
 };
@@ -311,7 +311,7 @@ void for_each_tensor(const IndexVector<TensorId, Request>& tensors, Visit&& visi
   for (std::size_t t = 0; t < tensors.size(); ++t) visit(static_cast<TensorId>(t), tensors[t]);
 }
 
-// Request::text of every tensor, with "; " between them; of a large job, of the first few.
+// Request::text of every tensor, with "; " between them; in a large job, only of the first few.
 std::string requests_text(const Plan& plan);
 // Request::text of one tensor; if there are several, "tensor 1, f32[..] ..".
 std::string tensor_text(const IndexVector<TensorId, Request>& tensors, TensorId tensor);

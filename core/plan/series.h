@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors of a large job that lie alike, planned as one.
+// Plans the tensors of a large job that lie alike as one tensor.
 //
-// The layers of a model have equal tensors: equal requests, but for the name. A *series* is such
-// tensors of one stage as one request (Request::as_series) of one dim more, the first, which counts
-// them and which no rank cuts. Its elements are those of the tensors, so a plan of the series is a
-// plan of all of them, proved and timed in a fraction of the work. In memory every tensor stays a
-// buffer of its own: what is contiguous or a box of its own is decided tensor by tensor.
-// core/plan/written_out.h gives the plan of the tensors.
+// The layers of a model have equal tensors: requests that are equal but for the name. A *series*
+// joins such tensors of one stage into one request (Request::as_series) with an additional first
+// dim, which counts them and which no rank cuts. It has the same elements as the tensors, so a plan
+// of the series is a plan of all of them, proved and timed in a fraction of the work. In memory
+// each tensor remains a separate buffer: whether something is contiguous, or a box, is decided
+// tensor by tensor. core/plan/written_out.h turns the plan of the series into that of the tensors.
 #pragma once
 
 #include <algorithm>
@@ -22,18 +22,18 @@ namespace reshard {
 
 struct SeriesJob {
   std::vector<Request> requests;               // in the order of their first tensors
-  std::vector<std::vector<TensorId>> tensors;  // by request: those of the job, ascending
+  std::vector<std::vector<TensorId>> tensors;  // by request: tensors of the job, ascending
   Stages stages;                               // of the requests; empty: all at once
-  std::size_t tensor_count() const;            // of the job
+  std::size_t tensor_count() const;            // in the job
 };
 
-// The job with a series in place of every two or more tensors that can be one. What is folded,
-// divided or made Partial stays as it is.
+// Replaces every two or more tensors that can be joined by a series. Tensors that are folded,
+// divided or made Partial remain single.
 SeriesJob in_series(std::span<const Request> requests, const Stages& stages = {});
 
-// Equally much of each of `tensors` tensors, one after the other, is a string of length `all`, a
-// multiple of `tensors`. Calls visit(first, end, from, to, of) for what [lo, hi) of it has, in
-// order: of tensors [first, end) all, or of one tensor the part from from/of to to/of.
+// A string of length `all` consists of equally long strings of `tensors` tensors, one after
+// another. Divides [lo, hi) of it: calls visit(first, end, from, to, of), in order, either for
+// tensors [first, end) as a whole or for the fraction from/of to to/of of one tensor.
 template <class Visit>
 void for_each_share(std::int64_t tensors, Int128 lo, Int128 hi, Int128 all, Visit&& visit) {
   const Int128 each = all / tensors;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The plan of a job's tensors from one in which tensors that lie alike are series.
+// Turns the plan of a job in series into the plan of its tensors.
 #pragma once
 
 #include <vector>
@@ -9,16 +9,16 @@
 
 namespace reshard {
 
-// A job that is planned in series.
+// A job that is planned in series (series.h).
 struct JobInSeries {
   std::vector<Request> tensors;
   Stages stages;  // of the tensors
   SeriesJob series;
 };
 
-// From the plan of the job's series that of its tensors: the same steps and messages, with a box
-// for every tensor where the plan has one for tensors of a series. Throws InputError if these are
-// more than a step can have.
+// The plan of the job's tensors, made from that of its series: the same steps and messages, with a
+// box for each tensor in place of a box of a series. Throws InputError if a step would have too
+// many boxes.
 Plan written_out(const Plan& plan, const JobInSeries& job);
 
 }  // namespace reshard

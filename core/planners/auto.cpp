@@ -321,7 +321,7 @@ Plan plan_auto(const Demand& demand, const PlannerInput& input) {
   std::vector<ConsideredPlan>& candidates = found.made();
   find_out_all(candidates, input);
   ConsideredPlan* best = nullptr;
-  // Of equal plans the first in the registry is taken.
+  // If plans are equal, the first in the registry is taken.
   for (ConsideredPlan& candidate : candidates)
     if (candidate.found.timing && (best == nullptr || candidate.cost() < best->cost()))
       best = &candidate;

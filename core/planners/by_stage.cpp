@@ -22,7 +22,7 @@
 namespace reshard {
 namespace {
 
-// Of more stages only the reasons for single steps are kept.
+// With more stages, only the reasons for single steps are kept.
 constexpr std::size_t kManyStages = 8;
 
 Explanation of_steps(const Explanation& why) {

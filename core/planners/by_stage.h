@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans of jobs whose tensors have an order (core/layout/stages.h).
+// Plans of jobs in which tensors have an order (core/layout/stages.h).
 #pragma once
 
 #include <span>
@@ -9,13 +9,13 @@
 
 namespace reshard {
 
-// The name of a plan whose stages are planned by several planners.
+// The planner's name in a plan with stages by several planners.
 inline constexpr std::string_view kByStage = "by-stage";
 
-// make_plan for a job in stages: the planner plans every stage by itself, with all its tensors
-// together, and the plans are joined. Stages that are equal, or alike (core/demand/likeness.h), are
-// planned once. A planner that weighs others does so stage by stage, and takes another planner's
-// plan of the whole job if that is faster. Without stages the same as make_plan.
+// make_plan for a job in stages: the planner plans the tensors of each stage together, and the
+// plans of the stages are joined. Stages that are equal, or alike (core/demand/likeness.h), are
+// planned once. A planner that weighs others does so for each stage, and takes another planner's
+// plan of the whole job if that is faster. Without stages this is make_plan.
 Plan make_plan_by_stage(const PlannerRow& planner, std::span<const Request> requests,
                         const Stages& stages, const PlannerInput& input);
 

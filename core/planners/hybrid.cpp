@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The proposal of the PyTorch issue on P2P redistribution: a collective if one is enough, because
 // libraries do them best; direct messages for everything else, because a chain of collectives moves
-// bytes that nobody needs.
+// bytes that no rank needs.
 #include <fmt/core.h>
 
 #include "core/base/errors.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Large jobs that p2p moves in hardly more than the least time: trees, which take seconds to find,
-// could gain no more than that.
+// Large jobs for which p2p takes hardly longer than the least time: trees, which take seconds to
+// find, could gain no more than the difference.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 namespace reshard {
 
 // The plan of p2p, under the name of `packed`, if the job is too large to be planned tensor by
-// tensor (too_large_for_each_tensor) and the plan takes at most a five-hundredth longer than
-// `bound_ps`; a hundredth on many ranks. None within memory limits and without a way to time plans.
+// tensor (too_large_for_each_tensor) and the plan takes at most 1/500 longer than `bound_ps`, or
+// 1/100 on many ranks. None if there are memory limits or plans cannot be timed.
 std::optional<Plan> p2p_near_bound(const Demand& demand, const PlannerInput& input,
                                    std::int64_t bound_ps);
 

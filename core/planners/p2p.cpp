@@ -147,7 +147,7 @@ class P2pPlanner {
     return out;
   }
 
-  // Of a series tensors [first, end).
+  // Moves the part for tensors [first, end) of a series.
   void move_part(Slot sender, Slot receiver, const NeededPart& part, std::int64_t first,
                  std::int64_t end) {
     BufferId source = source_of(tensor_), destination = destination_of(tensor_);
@@ -240,7 +240,7 @@ class P2pPlanner {
   std::map<std::size_t, std::vector<std::int64_t>> needed_;  // by kind of series, set: how often
   std::vector<bool> served_;                                 // per part from another rank, in order
   std::size_t visited_ = 0;
-  // Of the tensor that is being served:
+  // For the tensor that is being served:
   std::size_t kind_number_ = 0;
   const TensorKind* kind_ = nullptr;
   TensorId tensor_{};

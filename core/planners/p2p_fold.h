@@ -42,7 +42,7 @@ class FoldPlanner {
   std::vector<std::int64_t> owned_;  // bytes that each slot folds so far
   // By operator and divisor: the folds of every slot.
   std::map<std::pair<ReduceOp, std::int64_t>, std::vector<std::vector<Fold>>> folds_;
-  // Of the tensor that is being planned:
+  // For the tensor that is being planned:
   std::size_t kind_number_ = 0;
   const TensorKind* kind_ = nullptr;
   TensorId tensor_{};

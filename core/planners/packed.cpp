@@ -130,7 +130,7 @@ class PackedPlanner {
   // About those of all jobs that are planned for one.
   Int128 all_hops() const { return Int128{hops_} * input_.jobs; }
 
-  // Of all trees and their images.
+  // The hops of all trees and their images.
   std::int64_t hops_of(const Packing& packing) const {
     std::int64_t hops = 1;
     for (const PackedTree& tree : packing.trees)

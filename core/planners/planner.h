@@ -107,27 +107,28 @@ std::span<const PlannerRow> planners();
 // Throws an InputError that names `field` and lists the planners.
 const PlannerRow& find_planner(std::string_view name, std::string_view field = "planner");
 
-// By the topology of the input; unset without one.
+// Derived from the input's topology; empty without one.
 NodeOf nodes_of(const PlannerInput& input);
 
 // Fits a plan into the memory limits and puts its steps on streams (core/plan/streams.h), unless
-// `found` says that this was done; drops what was found of the plan if that changes it.
+// `found` states that this was done; drops what was found of the plan if that changes it.
 void finish(Plan& plan, const PlannerInput& input, PlanFindings& found);
 
-// Makes and finishes the planner's plan, as small as the memory limits ask for, or, if it cannot be
-// that small, as it can be. Its InputErrors name the planner.
+// Makes and finishes the planner's plan, as small as the memory limits require or, if that is not
+// possible, as small as possible. InputErrors name the planner.
 Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput& input);
 
 // The same, but throws InputError, with the least limit that the planner can keep, if the plan does
 // not fit. Does not prove the plan.
 Plan make_plan(const PlannerRow& planner, const Demand& demand, const PlannerInput& input);
 
-// Whether the planner plans no tensor of the job, or of one of its stages, by itself: then tensors
-// that lie alike can be planned as series (core/plan/series.h), and are, as the job is large.
+// Whether the planner plans the tensors of the job, or of each of its stages, only together.
+// Tensors that lie alike can then be planned as series (core/plan/series.h), and are if the job is
+// large.
 bool plans_only_together(const PlannerRow& planner, std::span<const Request> requests,
                          const Stages& stages);
 
-// Why planning tensor by tensor would take too long; empty: it would not.
+// The reason why planning tensor by tensor would take too long; empty if it would not.
 std::string too_large_for_each_tensor(std::size_t tensors, std::size_t ranks, std::size_t kinds);
 
 // The strategies, one file each.

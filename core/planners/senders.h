@@ -3,7 +3,7 @@
 // tensor are replicas of each other and of no other rank, so every such set has its own heap of
 // (bytes sent so far, position): a pick costs the logarithm of the number of replicas. What a rank
 // has sent counts over all tensors. Replicas on several nodes are picked for receivers on their own
-// node first, each for its share of what is expected.
+// node first, each up to its share of the bytes that are expected.
 #pragma once
 
 #include <optional>

@@ -119,7 +119,7 @@ class Contents {
       if (at[0] >= box.hi[d] || at[1] <= box.lo[d]) return false;
     return true;
   }
-  // Calls look(piece) for pieces of the leaves whose bounds meet the box.
+  // Calls look(piece) for pieces of those leaves that have bounds which meet the box.
   template <class Look>
   void look_in(const Tree& tree, const Box& box, Look&& look) const {
     struct Range {

@@ -44,14 +44,14 @@ struct ProofResult {
 
 ProofResult check_plan(const Plan& plan);
 
-// Whether operations do what the plan says when they run step by step in listed order, as in
+// Whether operations do what the plan states when they run step by step in listed order, as in
 // executors that reach all memory. They run on the same symbolic memory as the proof; `run`
 // produces the operations of one step. The plan must be proved.
 using RunStep = std::function<void(StepId, Operations&)>;
 std::optional<Refutation> check_operations(const Plan& plan, const RunStep& run);
 
 // In debug builds, check_operations before operations run, for plans that are proved; throws a
-// CheckFailure that says what is wrong. Does nothing in other builds.
+// CheckFailure with what is wrong. Does nothing in other builds.
 void debug_check_operations(const Plan& plan, const RunStep& run);
 
 // For plans made by this library: throws CheckFailure if refuted.
@@ -62,14 +62,14 @@ ProofResult prove(const Plan& plan);
 
 std::optional<Refutation> check_structure(const Plan& plan);
 
-// ---- Whether what ranks do is what the plan says: the schedules of all ranks run against each
+// ---- Whether what ranks do is what the plan states: the schedules of all ranks run against each
 // other on the proof's symbolic memory, with messages matched box by box.
 
 // The plan must be proved; `schedules` are those of all its slots.
 std::optional<Refutation> check_schedules(const Plan& plan,
                                           const std::vector<RankSchedule>& schedules);
 
-// rank_schedules, checked in debug builds if the plan is proved; a CheckFailure says what is wrong.
+// rank_schedules, checked in debug builds if the plan is proved; a CheckFailure has what is wrong.
 std::vector<RankSchedule> checked_schedules(const Plan& plan, std::span<const Slot> slots,
                                             const SchedulePolicy& policy);
 

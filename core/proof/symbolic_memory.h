@@ -59,8 +59,8 @@ class SymbolicMemory {
   // Writes a piece that was read at `from` to the same position relative to `to`.
   void write(BufferId buffer, Slot slot, KnownBox piece, const DimVector& from,
              const DimVector& to);
-  // Writes what a collective leaves on all ranks of a group, as shared contents where possible.
-  // Pieces as write() would leave them.
+  // Writes what a collective leaves on all ranks of a group, as shared contents if possible. The
+  // pieces are those that write() would leave.
   void write_on_all(BufferId buffer, std::span<const Slot> group,
                     const std::shared_ptr<Contents>& result);
   // `piece` moved and marked as written by the current step.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For each rank whose steps are ordered, a sweep over them; for others, a maximum flow of memory
+// For each rank with ordered steps, a sweep over them; for others, a maximum flow of memory
 // between uses that cannot be held together.
 #include "core/schedule/held_memory.h"
 
@@ -32,7 +32,7 @@ void note(std::vector<std::int32_t>& steps, std::int32_t step) {
   if (steps.empty() || steps.back() != step) steps.push_back(step);
 }
 
-// Of the buffers for which `wanted` holds.
+// The uses of buffers for which `wanted` holds.
 template <class Wanted>
 UsesBySlot buffer_uses(const Plan& plan, Wanted&& wanted) {
   std::vector<std::map<BufferId, Use>> found(plan.slot_count());

@@ -38,7 +38,7 @@ struct PackedBytes {
 PackedBytes packed_bytes(const Plan& plan, const ExchangeStep& step,
                          const ExchangeStep::Message& message);
 
-// Of all messages of a step, by slot.
+// For all messages of a step, by slot.
 std::vector<std::int64_t> packed_per_slot(const Plan& plan, const ExchangeStep& step);
 
 // Splits boxes of exchanges, as far as parts of kOwnTransferBytes or more are contiguous at both

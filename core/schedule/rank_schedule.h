@@ -2,7 +2,7 @@
 // What one rank does, in order: launches of local work, of messages, and of collectives that a
 // library carries out. Executors in which each rank has its own memory run it; the C API shows it.
 //
-// It follows from the plan and from a policy that says which collectives a library carries out. The
+// It follows from the plan and from a policy that defines which collectives a library runs. The
 // others become messages between all pairs of the group and folds in the order that the plan
 // declares: a ring would send as many bytes but fold in another order. It is derived only for the
 // ranks asked for; a rank's share of a collective grows with the group, not with its square.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Buffers of block scales, derived from the buffers of the weights that the scales belong to.
 #include <map>
 #include <optional>
 #include <string>
@@ -14,7 +15,7 @@
 namespace reshard {
 namespace {
 
-// The blocks that a box overlaps, as a box of their indices.
+// The blocks that a box overlaps, as a box of block indices.
 Box scales_of(const Box& box, const Shape& block) {
   Box out = box;
   for (int d = 0; d < box.dims(); ++d) {
@@ -24,7 +25,8 @@ Box scales_of(const Box& box, const Shape& block) {
   return out;
 }
 
-// Scales by tensor, under its first name. Throws InputError if a tensor has several.
+// The tensor of scales of each tensor that has scales, by the tensor's first name. Throws
+// InputError if a tensor has several.
 std::map<ModelTensorId, ModelTensorId> scales_by_tensor(const ModelTensors& tensors) {
   std::map<ModelTensorId, ModelTensorId> out;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
@@ -37,7 +39,7 @@ std::map<ModelTensorId, ModelTensorId> scales_by_tensor(const ModelTensors& tens
   return out;
 }
 
-// Makes the scales of one buffer.
+// Makes the scales of one buffer on one rank.
 class Scaling {
  public:
   Scaling(const Stored& side, const StoredBuffer& of, const ScalesBuffer& wanted,
@@ -87,9 +89,10 @@ class Scaling {
                                  element_text(tensors_[part.tensor], part.box)));
   }
 
-  // Which dim of the buffer each dim of the tensors is: in another order if matrices are
-  // transposed, and behind another one if they are stacked. Rows of one element do not say it;
-  // theirs are those that are left.
+  // Finds the dim of the buffer that each dim of the tensors lies along: they are in another order
+  // if matrices are transposed, and follow another dim if matrices are stacked. A dim along which
+  // every part has one element has no stride to be found by; such dims get the buffer dims that are
+  // left, innermost first.
   void find_dims() {
     const int dims = of_.parts.front().box.dims();
     const DimVector strides = row_major(of_.shape);
@@ -118,7 +121,7 @@ class Scaling {
     }
   }
 
-  // Where the part lies in the buffer, as a box of it.
+  // The part as a box of the buffer.
   Box place_of(const StoredPart& part) const {
     DimVector lo = index_at(part.offset, of_.shape), extents(of_.shape.size(), 1);
     for (int d = 0; d < part.box.dims(); ++d) {
@@ -129,7 +132,7 @@ class Scaling {
     return box_at(lo, extents);
   }
 
-  // By dim, intervals of the buffer in their order become intervals of the scales.
+  // In each dim, consecutive intervals of the buffer become consecutive intervals of the scales.
   void put(const std::vector<Box>& places, StoredBuffer& out) const {
     const int dims = of_.shape.size();
     std::vector<std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>> begins(
@@ -158,7 +161,7 @@ class Scaling {
     }
   }
 
-  // Of a dim of the buffer.
+  // The extent of the part along a dim of the buffer.
   std::int64_t extent_along(const StoredPart& part, int there) const {
     for (int d = 0; d < part.box.dims(); ++d)
       if (dim_of_[to_index(d)] == there) return part.box.extent(d);
@@ -169,7 +172,7 @@ class Scaling {
   const StoredBuffer& of_;
   const ScalesBuffer& wanted_;
   const std::map<ModelTensorId, ModelTensorId>& scales_;
-  std::vector<int> dim_of_;  // by dim of the tensors, of the buffer
+  std::vector<int> dim_of_;  // the buffer's dim, by dim of the tensors
 };
 
 }  // namespace
@@ -191,7 +194,7 @@ void add_scales(Stored& to, const ScalesBuffer& buffer) {
 
 void check_scales(const Stored& side) {
   const ModelTensors& tensors = side.tensors();
-  std::map<ModelTensorId, ModelTensorId> scales;  // of which the side has some
+  std::map<ModelTensorId, ModelTensorId> scales;  // only of scales that this side has
   for (const StoredBuffer& buffer : side.buffers())
     for (const StoredPart& part : buffer.parts)
       if (const auto& of = tensors[part.tensor].scales)

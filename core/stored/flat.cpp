@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Flat buffers: tensors flattened one after another, and cut evenly among the ranks of a mesh.
 #include <limits>
 
 #include "core/base/errors.h"

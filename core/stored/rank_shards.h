@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A rank's shards of stored requests, which executors run on, in the memory of the rank's buffers.
+// The shards on which an executor runs the plan of stored requests, in the memory of a rank's
+// buffers.
 //
-// A shard that is one dense row-major stretch of a buffer, of the tensor's dtype, is that stretch.
-// Any other has memory of its own: `gather` copies into it what the buffers of the source hold,
-// `scatter` copies to the buffers of the destination what it holds after a run. Both convert where
-// a buffer does. Elements of buffers without a part are neither read nor written.
+// A shard that is one dense row-major stretch of a buffer, and has the buffer's dtype, is used in
+// place. Any other shard has memory of its own: `gather` fills it from the buffers of the source
+// before a run, and `scatter` copies it to the buffers of the destination after the run. Both
+// convert between dtypes if the buffer has another one. Elements of a buffer without a part are
+// neither read nor written.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +22,23 @@
 
 namespace reshard {
 
-// The dense row-major stretch of a buffer that a shard is.
+// A dense row-major stretch of a buffer that holds a whole shard.
 struct StoredStretch {
   StoredBufferId buffer;
   std::int64_t offset;  // elements
 };
 
-// None as well for a shard without elements. `places` are the shard's, of source or destination,
-// and `side` is the one that has their buffers.
+// Nothing if the shard is not such a stretch, or has no elements. `places` are those of the shard,
+// in the source or the destination, and `side` has their buffers.
 std::optional<StoredStretch> stretch_of(const StoredRequests& requests, const Stored& side,
                                         TensorId request, Rank rank,
                                         std::span<const StoredPlace> places);
 
 class RankShards {
  public:
-  // The memory of a whole buffer; at least the size that its shape and dtype give. Called for the
-  // buffers of the rank that requests need, in which sources are not written.
+  // Returns the memory of a whole buffer, which is at least as large as its shape and dtype
+  // require. Called for the buffers of the rank that the requests use; source buffers are not
+  // written.
   using MemoryOf = std::function<std::byte*(const Stored& side, StoredBufferId buffer)>;
   // The requests and the memory must outlive this.
   RankShards(const StoredRequests& requests, Rank rank, const MemoryOf& memory);
@@ -48,23 +51,23 @@ class RankShards {
   void scatter() const {
     for (const Shard& shard : destinations_) copy_out(shard);
   }
-  // By request; empty where the rank has none.
+  // By request; empty if the rank has no shard.
   std::span<const std::byte> source(TensorId request) const { return sources_[request].bytes; }
   std::span<std::byte> destination(TensorId request) const { return destinations_[request].bytes; }
-  // Of shards that are not in their buffers.
+  // The memory of shards that are not used in place.
   std::int64_t staged_bytes() const;
 
  private:
-  // What a place of a shard is in memory.
+  // Copies one place of a shard from or to its buffer.
   struct Copy {
     std::byte* buffer;
     DType buffer_dtype;
-    StridedView stored, local;  // elements of the buffer, and of the shard
+    StridedView stored, local;  // elements of the buffer; elements of the shard
   };
   struct Shard {
     DType dtype;
     std::span<std::byte> bytes;
-    std::unique_ptr<Block> own;  // null: in its buffer, or empty
+    std::unique_ptr<Block> own;  // null: used in place, or empty
     std::vector<Copy> copies;
   };
   Shard shard_of(const StoredRequests& requests, bool is_source, TensorId request, Rank rank,

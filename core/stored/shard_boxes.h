@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a shard of a layout of boxes has a box of the tensor.
+// Finds a box of the tensor in a rank's shard of a layout of boxes.
 #pragma once
 
 #include <vector>
@@ -11,11 +11,11 @@ namespace reshard {
 
 class ShardBoxes {
  public:
-  // None if the rank has no shard.
+  // Has no boxes if the rank has no shard.
   ShardBoxes(const Layout& layout, Rank rank) : parts_(parts_of(layout, rank)), index_(boxes()) {}
 
-  // Calls visit(box, where it begins in the shard) for what the shard has of a box, in disjoint
-  // boxes.
+  // Calls visit(box, its lowest index in the shard) for disjoint boxes that make up what the shard
+  // has of `box`.
   template <class Visit>
   void for_each(const Box& box, Visit&& visit) const {
     index_.for_each_meeting(box, [&](std::size_t i) {

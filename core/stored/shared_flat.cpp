@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Flat buffers made from the contents of other buffers, divided among the ranks along some axes.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -12,7 +13,7 @@
 namespace reshard {
 namespace {
 
-// What a rank has in the buffers, one after another.
+// The contents of a rank's buffers, one after another.
 struct Content {
   std::vector<const StoredBuffer*> buffers;
   std::vector<std::int64_t> begins;
@@ -115,7 +116,7 @@ class SharedFlat {
       }
   }
 
-  // That of all its buffers.
+  // The mesh of all its buffers.
   static const MeshRef& mesh_of(const Content& content) {
     const MeshRef& first = content.buffers.front()->mesh;
     for (const StoredBuffer* buffer : content.buffers)

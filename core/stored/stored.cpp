@@ -14,7 +14,7 @@
 namespace reshard {
 namespace {
 
-// Contiguous runs that are compared one by one to find parts that overlap.
+// At most so many contiguous runs are compared one by one to find parts that overlap.
 constexpr std::int64_t kMostRuns = std::int64_t{1} << 22;
 // About 1 GB.
 constexpr std::size_t kMostParts = std::size_t{1} << 22;
@@ -173,7 +173,7 @@ void Stored::check_conversion(const StoredBuffer& buffer) const {
   }
 }
 
-// A sweep over offsets: compares only parts with overlapping spans.
+// Sweeps over the offsets and compares only parts with overlapping spans.
 void Stored::check_disjoint(const StoredBuffer& buffer) const {
   if (buffer.parts.size() < 2) return;
   std::vector<const StoredPart*> order, open;
@@ -219,7 +219,7 @@ std::span<const Stored::PartId> Stored::parts_of(Rank rank, ModelTensorId tensor
   return {parts_.data() + (first - keys_.begin()), to_index(last - first)};
 }
 
-// Those of one key stay in the order in which they were added.
+// Stable: parts with equal keys stay in the order in which they were added.
 void Stored::sort_parts() const {
   std::vector<std::pair<std::uint64_t, PartId>> pairs;
   pairs.reserve(keys_.size());
@@ -228,7 +228,7 @@ void Stored::sort_parts() const {
     return std::tuple(a.first, a.second.buffer, a.second.part) <
            std::tuple(b.first, b.second.buffer, b.second.part);
   };
-  // Lines are often by tensor and rank already.
+  // Files often list them by tensor and rank already.
   if (!std::is_sorted(pairs.begin(), pairs.end(), is_before))
     std::sort(pairs.begin(), pairs.end(), is_before);
   for (std::size_t i = 0; i < keys_.size(); ++i) std::tie(keys_[i], parts_[i]) = pairs[i];

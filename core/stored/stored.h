@@ -28,7 +28,8 @@ namespace reshard {
 enum class ModelTensorId : std::int32_t {};
 enum class StoredBufferId : std::int32_t {};
 
-// A tensor of scales has one for each block of another tensor; the last blocks can be smaller.
+// A tensor of scales has one element for each block of another tensor; the last block of a dim can
+// be smaller.
 struct ScalesOf {
   ModelTensorId tensor;
   Shape block;  // by dim
@@ -37,19 +38,19 @@ struct ScalesOf {
 struct ModelTensor {
   std::string name;
   Shape shape;
-  DType dtype;            // as it travels
-  ModelTensorId same_as;  // itself, unless it is another name
+  DType dtype;            // in which its elements are sent
+  ModelTensorId same_as;  // itself, unless this is another name of that tensor
   std::optional<ScalesOf> scales = {};
 };
 
 // The tensors of a model, which both sides of a transfer share.
 class ModelTensors {
  public:
-  // Throws InputError for a name that is taken, a shape of too many bytes, and another name of a
-  // tensor that has another shape or dtype.
+  // Throws InputError if the name is taken, the shape has too many bytes, or the tensor of which
+  // this is another name has another shape or dtype.
   ModelTensorId add(std::string name, Shape shape, DType dtype);
   ModelTensorId add_alias(std::string name, std::string_view of);
-  // Throws InputError for a block without an extent of at least 1 for each dim of the tensor.
+  // Throws InputError unless the block has an extent of at least 1 for each dim of the tensor.
   ModelTensorId add_scales(std::string name, ScalesOf scales, DType dtype);
 
   std::size_t size() const { return list_.size(); }
@@ -74,14 +75,15 @@ struct StoredPart {
 
 struct StoredBuffer {
   Rank rank;
-  std::string_view name;  // of the Stored's own copy, once it is added
+  std::string_view name;  // once the buffer is added, in memory of the Stored
   Shape shape;
   DType dtype;
   std::vector<StoredPart> parts = {};  // ascending by offset
-  // Whether its rank converts: elements from this dtype before they travel, or to it afterwards.
+  // Whether the buffer has another dtype than its tensors: the rank converts elements before they
+  // are sent from it, or after they have arrived.
   bool converts = false;
-  MeshRef mesh = nullptr;  // of the ranks that have it, if it was made for those of one
-  // By part, the greatest end of those up to it; empty if there is only one.
+  MeshRef mesh = nullptr;  // the mesh that the buffer was made for, if any
+  // By part, the greatest end of this part and those before it; empty if there is only one part.
   std::vector<std::int64_t> reach = {};
 
   std::int64_t bytes() const { return element_count(shape) * size_bytes(dtype); }
@@ -96,19 +98,19 @@ class Stored {
   Stored(const Stored&) = delete;
   Stored& operator=(const Stored&) = delete;
 
-  // Sorts the parts. Throws InputError for a buffer that the rank already has, parts outside their
-  // tensor or the buffer, elements of a part that have two indices, parts of a buffer that overlap
-  // in it, and too many of either. A buffer has the dtype of its parts' tensors unless it converts;
-  // then it has another one.
+  // Sorts the parts. Throws InputError if the rank already has the buffer, a part is outside its
+  // tensor or the buffer, an element of a part has two indices, parts overlap in the buffer, or
+  // there are too many buffers or parts. The dtype of the buffer is that of its parts' tensors,
+  // unless it converts; then it is another one.
   StoredBufferId add(StoredBuffer buffer);
 
   const ModelTensors& tensors() const { return *tensors_; }
   const IndexVector<StoredBufferId, StoredBuffer>& buffers() const { return buffers_; }
   std::optional<StoredBufferId> find(Rank rank, std::string_view name) const;
-  // That of the name on the lowest rank that has one.
+  // The buffer of this name on the lowest rank that has one.
   std::optional<StoredBufferId> find_any(std::string_view name) const;
-  // All parts of a tensor, under any of its names, on a rank: (buffer, index of the part). Valid
-  // until the next buffer is added.
+  // All parts of a tensor on a rank, under any of the tensor's names. Valid until the next buffer
+  // is added.
   struct PartId {
     StoredBufferId buffer;
     std::int32_t part;
@@ -135,19 +137,19 @@ class Stored {
   const ModelTensors* tensors_;
   IndexVector<StoredBufferId, StoredBuffer> buffers_;
   std::size_t size_ = 0;  // buffers and parts
-  // Those of a name, ascending by rank.
+  // The buffers of one name, ascending by rank.
   using OfName = std::vector<std::pair<Rank, StoredBufferId>>;
   struct NameHash : std::hash<std::string_view> {
     using is_transparent = void;
   };
   std::unordered_map<std::string, OfName, NameHash, std::equal_to<>> by_name_;
-  // Parts by tensor and rank, sorted when they are first asked for.
+  // The parts by tensor and rank, sorted when they are first needed.
   mutable std::vector<std::uint64_t> keys_;
   mutable std::vector<PartId> parts_;
   mutable bool sorted_ = true;
 };
 
-// "q_proj[0:4,:]", ":" for a whole dim.
+// "q_proj[0:4,:]"; ":" is a whole dim.
 std::string element_text(const ModelTensor& tensor, const Box& box);
 
 }  // namespace reshard

@@ -25,7 +25,7 @@ Shape shape_of(const ModelTensor& tensor) {
 }
 Box box_of_part(const StoredPart& part) { return part.box.dims() == 0 ? Box{{0}, {1}} : part.box; }
 
-// Joins boxes that are equal in all dims but one, and neighbours in that.
+// Joins boxes that are adjacent along one dim and equal in all others.
 void join_neighbours(Boxes& boxes) {
   for (int d = 0; !boxes.empty() && d < boxes.front().dims(); ++d) {
     auto elsewhere = [d](const Box& box) {
@@ -47,7 +47,7 @@ void join_neighbours(Boxes& boxes) {
   std::sort(boxes.begin(), boxes.end());
 }
 
-// The boxes in a shard, one after another along the dim that leaves the least padding.
+// Puts the boxes into a shard one after another, along the dim that needs the least padding.
 std::vector<Part> stacked(const Boxes& boxes) {
   if (boxes.empty()) return {};
   int dims = boxes.front().dims(), best = 0;
@@ -84,12 +84,12 @@ Boxes boxes_of(const Stored& side, std::span<const Stored::PartId> parts) {
   return out;
 }
 
-// What every rank of a side has of a tensor, in the order of its parts. Tensors that lie alike, as
-// those of most layers do, have equal ones.
+// What every rank of a side has of a tensor, in the order of its parts. It is equal for tensors
+// that lie alike, such as those of most layers.
 struct RankBoxes {
   Shape shape;
   DType dtype;
-  std::vector<std::size_t> ends;  // by position: where those of the rank end
+  std::vector<std::size_t> ends;  // by position: the end of the rank's boxes
   Boxes boxes;
 
   Boxes at(std::size_t position) const {
@@ -100,9 +100,9 @@ struct RankBoxes {
   friend auto operator<=>(const RankBoxes&, const RankBoxes&) = default;
 };
 
-// The layouts of the tensors of one side: on the source one each, on the destination one more
-// wherever a rank has elements again. They are made once for tensors that lie alike, which share
-// them.
+// The layouts of one side's tensors: one per tensor on the source; on the destination, one more for
+// each further time that a rank has the same elements. Tensors that lie alike share their layouts,
+// which are made once.
 class LayoutsOfSide {
  public:
   enum class Repeats : std::uint8_t { Dropped, Layered };
@@ -110,7 +110,7 @@ class LayoutsOfSide {
   LayoutsOfSide(const Stored& side, MeshRef mesh, Repeats repeats)
       : side_(side), mesh_(std::move(mesh)), repeats_(repeats) {}
 
-  // By number, equal for tensors that have the same.
+  // The layouts of a number; tensors that lie alike have the same number.
   struct Made {
     std::vector<Layout> layers;         // a rank's boxes of one layer do not overlap
     std::vector<std::size_t> layer_of;  // by box, if there are several
@@ -206,10 +206,10 @@ class LayoutsOfSide {
   std::vector<Made> made_;
 };
 
-// Which part of which buffer has what of a shard.
+// Which part of which buffer has each element of a shard.
 class PlacesOfShard {
  public:
-  // Elements that two parts have are taken from the first.
+  // Elements that are in two parts are taken from the first.
   PlacesOfShard(const Stored& side, const Layout& layout, Rank rank,
                 std::span<const Stored::PartId> parts)
       : side_(side), shard_(layout, rank), repeats_(overlap(boxes_of(side, parts))) {
@@ -258,7 +258,7 @@ StoredRequests::StoredRequests(const Stored& source, const Stored& destination)
       to(destination, mesh_of(destination, "to"), Repeats::Layered);
   for (const StoredBuffer& buffer : destination.buffers())
     request_of_.emplace_back(buffer.parts.size());
-  // Where the requests of the first tensor with these layouts begin.
+  // The first request of the first tensor that has these layouts.
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> known;
   const ModelTensors& tensors = source.tensors();
   for (std::size_t t = 0; t < tensors.size(); ++t) {

@@ -7,7 +7,7 @@
 namespace reshard {
 namespace {
 
-// The dims of more than one element, those of the greatest strides first.
+// The dims that have more than one element, by descending stride.
 struct Digits {
   DimVector dims;
   int count() const { return dims.size(); }
@@ -26,8 +26,8 @@ Digits digits_of(const StridedView& view) {
   return out;
 }
 
-// Elements [lo, hi) of the buffer as boxes of the part: where it is cut within an outer step, the
-// rest of that step is looked at by itself, so a part of d dims has at most 2d - 1.
+// Elements [lo, hi) of the buffer, as boxes of the part. An outer step that the interval cuts is
+// divided in the same way along the next dim, so a part of d dims has at most 2d - 1 boxes.
 class IntervalBoxes {
  public:
   IntervalBoxes(const StridedView& part, std::int64_t first, std::vector<Meeting>& out)
@@ -39,7 +39,7 @@ class IntervalBoxes {
   }
 
  private:
-  // The digits before k are fixed; `base` is their first element.
+  // The digits before k are fixed; `base` is the first element that has them.
   void descend(int k, std::int64_t base, Box& box, std::int64_t lo, std::int64_t hi) {
     if (k == digits_.count()) {
       if (lo <= base && base < hi) add(box, base);
@@ -48,7 +48,8 @@ class IntervalBoxes {
     int d = digits_[k];
     const std::int64_t stride = part_.strides[d], extent = part_.extents[d];
     const std::int64_t length = inner_length(k);  // elements from the first to the last of a step
-    // Steps that have something in [lo, hi): those from `begin` to `end`; whole: [from, to).
+    // The steps with elements in [lo, hi) are [begin, end); those that lie in it whole are [from,
+    // to).
     auto at_least = [&](std::int64_t value) {  // the first step i with base + i * stride >= value
       return value <= base ? 0 : std::min(extent, ceil_div(value - base, stride));
     };
@@ -60,7 +61,7 @@ class IntervalBoxes {
       box.hi[d] = i + 1;
       descend(k + 1, base + i * stride, box, lo, hi);
     };
-    if (from >= to) {  // at most two, as no step is whole
+    if (from >= to) {  // no step is whole, so there are at most two
       for (std::int64_t i = begin; i < end; ++i) one(i);
     } else {
       for (std::int64_t i = begin; i < from; ++i) one(i);
@@ -93,14 +94,14 @@ class IntervalBoxes {
   std::vector<Meeting>& out_;
 };
 
-// A view, and the position of each of its elements in the view that it is a part of.
+// A view of some elements of another view, and the position of each element in that one.
 struct Numbered {
   StridedView view;
   std::int64_t position;
   DimVector weights;
 };
 
-// Drops steps of the view that do not reach the part. False if all are dropped.
+// Drops steps of the view that do not reach the part. False if none is left.
 bool narrow(Numbered& of, const StridedView& part) {
   StridedView& view = of.view;
   for (int d = 0; d < view.dims(); ++d) {
@@ -118,8 +119,8 @@ bool narrow(Numbered& of, const StridedView& part) {
   return view.offset < part.end() && part.offset < view.end();
 }
 
-// Both views count in the same steps, and no sum of inner steps reaches the next one around: then
-// they meet in one box, digit by digit.
+// The case that both views have the same strides and that inner steps never add up to an outer one:
+// then the shared elements are one box, and its bounds are found digit by digit.
 class SameSteps {
  public:
   SameSteps(const Numbered& of, const StridedView& part)
@@ -132,7 +133,7 @@ class SameSteps {
     }
   }
 
-  // False if that is not so.
+  // False if this is not such a case.
   bool find(std::vector<Meeting>& out) const {
     return same_ && (find_from(0, out) || find_from(part_.offset, out));
   }
@@ -178,11 +179,11 @@ class SameSteps {
   const Numbered& of_;
   const StridedView& part_;
   Digits digits_;
-  DimVector by_;  // by dim of the part: the view's dim of its stride; -1: none
+  DimVector by_;  // by dim of the part, the view's dim with the same stride; -1: none
   bool same_ = true;
 };
 
-// As many of the last dims as lie without gaps are one run; run by run.
+// The general case, run by run: the last dims that lie without gaps make one run.
 bool find_by_runs(const Numbered& of, const StridedView& part, std::int64_t& budget,
                   std::vector<Meeting>& out) {
   const StridedView& view = of.view;
@@ -207,7 +208,7 @@ bool find_by_runs(const Numbered& of, const StridedView& part, std::int64_t& bud
 bool find(Numbered of, const StridedView& part, std::int64_t& budget, std::vector<Meeting>& out) {
   if (!narrow(of, part)) return true;
   if (SameSteps(of, part).find(out)) return true;
-  // A part within one or two steps of an outer dim: each by itself.
+  // If the part spans two steps of an outer dim, each step is searched by itself.
   for (int d = 0; d < of.view.dims(); ++d) {
     if (of.view.extents[d] != 2) continue;
     Numbered half = of;

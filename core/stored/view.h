@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements of a buffer by an n-d index, and the elements that two such views share.
+// Views of the elements of a buffer by n-d indices, and the elements that two views share.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct StridedView {
   friend bool operator==(const StridedView&, const StridedView&) = default;
 };
 
-// All but the first.
+// The values without the first.
 inline DimVector without_first(const DimVector& values) {
   DimVector out;
   for (int d = 1; d < values.size(); ++d) out.push_back(values[d]);
@@ -33,7 +33,7 @@ inline DimVector without_first(const DimVector& values) {
 
 // The strides of a row-major array.
 DimVector row_major(const Shape& shape);
-// A box of a row-major buffer.
+// A box of a row-major buffer as a view.
 StridedView view_of(const Box& box, const Shape& buffer);
 
 // Calls visit(offset in a, offset in b, count) for the elements of two views of equal extents, in
@@ -41,8 +41,9 @@ StridedView view_of(const Box& box, const Shape& buffer);
 template <class Visit>
 void for_each_run(const StridedView& a, const StridedView& b, Visit&& visit);
 
-// Whether no element has two indices: by stride, every dim's elements end before the next step of
-// the dim around it. (Views that are one to one in another way are not found to be so.)
+// Whether no element has two indices, because in every dim all elements of a step come before the
+// next step of a dim with a greater stride. (Other views without repeated elements are not
+// recognised.)
 bool is_nested(const StridedView& view);
 
 // Elements that a view shares with a part (a nested view). The element of the part at an index in
@@ -55,9 +56,9 @@ struct Meeting {
   DimVector weights;
 };
 
-// Appends all of them, disjoint, in no particular order. `budget` is lowered by the number of
-// contiguous runs that had to be compared one by one; false if it does not suffice, and then `out`
-// is not complete.
+// Appends all meetings, disjoint, in no particular order. `budget` is reduced by the number of
+// contiguous runs that are compared one by one. Returns false if it does not suffice; `out` is then
+// incomplete.
 bool find_meetings(const StridedView& view, const StridedView& part, std::int64_t& budget,
                    std::vector<Meeting>& out);
 

@@ -60,7 +60,7 @@ class Classes {
 };
 
 // Two devices stay together only if the same listed pairs name both. A pair names two devices, so
-// this needs each to be the other's partner and nobody else's.
+// this needs each to be the only partner of the other.
 void split_by_pairs(const RouteLine& line, Classes& classes) {
   std::vector<std::pair<std::int32_t, std::int32_t>> keyed;
   for (std::size_t i = 0; i < line.pairs.size(); ++i) {

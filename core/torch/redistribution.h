@@ -73,7 +73,7 @@ std::vector<TorchStep> torch_min_cost_steps(const OrderedRequest& request,
 // Whether the steps make the addends that the request defines.
 bool make_wanted_addends(const OrderedRequest& request, const std::vector<TorchStep>& steps);
 
-// The steps of PyTorch's greedy planner. greedy.cpp says how shard orders and _StridedShard are
+// The steps of PyTorch's greedy planner. greedy.cpp explains how shard orders and _StridedShard are
 // treated.
 std::vector<TorchStep> torch_greedy_steps(const Request& request);
 

@@ -44,9 +44,9 @@ struct Parameter {
   std::function<void(TopologyDescription&, std::int64_t)> set;
 };
 
-// Of two figures with the same effect the first in this order is fitted: the most meaningful come
+// If two figures have the same effect, the first in this order is fitted: the most meaningful come
 // first. The Simple protocol's corrections were near 1 on every machine measured, and with few
-// ranks its launch and hop corrections cannot be told apart.
+// ranks its launch and hop corrections cannot be distinguished.
 void add_figures(const TopologyDescription& base, std::vector<Parameter>& out) {
   constexpr double kFree = 1e-4, kHeld = 0.05;
   constexpr std::array<std::pair<Figure, double>, 9> kOrder{{{Figure::Launch, kFree},

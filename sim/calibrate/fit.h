@@ -11,7 +11,7 @@
 // both kinds. The fit minimises relative errors by damped least squares (Levenberg-Marquardt) in
 // the logarithms of the parameters, weighted so that it reduces the mean absolute error and
 // outliers count little. Parameters stay within their bounds, and close to their previous values
-// where the rows say little about them.
+// if the rows depend little on them.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ struct Fitted {
 struct Calibration {
   std::vector<Fitted> fitted;
   std::vector<std::string> undetermined;  // parameters that affect no measured row
-  // The first was left unchanged because its effect cannot be told from that of the second.
+  // The first was left unchanged because its effect cannot be distinguished from that of the
+  // second.
   std::vector<std::pair<std::string, std::string>> indistinguishable;
   TopologyDescription machine;  // with the fitted values
 };

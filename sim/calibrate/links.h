@@ -5,8 +5,8 @@
 //
 // Over NVLink the mean becomes the cap of a flow: the links keep their line rates, from which
 // NCCL's rates are derived. Any other link gets the highest mean of a group that crosses it: of the
-// one-way rates, or also of the two-way rates if both directions cross the link. A group whose
-// routes would then still be too fast is capped. Latencies are the means.
+// one-way rates, or also of the two-way rates if both directions cross the link. A group with
+// routes that would then still be too fast is capped. Latencies are the means.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ MeasuredTable read_nccl_tests_text(std::string_view text, const std::string& fil
 MeasuredTable read_nccl_tests_json(const nlohmann::json& whole, const std::string& file);
 MeasuredTable read_inspector(std::string_view text, const std::string& file);
 
-// For a file without measurements: the error says which formats are read and what the file looks
+// For a file without measurements: the error states which formats are read and what the file looks
 // like.
 [[noreturn]] void refuse_other(std::string_view text, const std::string& file);
 

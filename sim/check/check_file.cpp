@@ -17,8 +17,8 @@
 namespace reshard::sim {
 namespace {
 
-// What frameworks do to weights that is no transfer of elements. Refused by name, as whoever looks
-// for it must learn that it is missing.
+// Changes that frameworks make to weights, other than moving elements. They are refused by name, so
+// that a user who looks for one learns that it is not supported.
 void refuse_changes(const TraceFields& fields) {
   constexpr std::pair<const char*, const char*> kChanges[] = {
       {"quantize", "quantising"},       {"requantize", "quantising"},
@@ -43,7 +43,7 @@ class Reader {
     out_.destination = std::make_unique<Stored>(*out_.tensors);
   }
 
-  // Copies alone, between layouts that are known; a header is not needed.
+  // Reads copies alone, between layouts that are known; the file needs no header.
   Reader(LineReader& lines, const std::string& file, ModelLayouts layouts) : lines_(lines) {
     out_.file = file;
     out_.tensors = std::move(layouts.tensors);
@@ -138,7 +138,7 @@ class Reader {
       read_tensor(fields, *out_.tensors);
   }
 
-  // The order comes first: it decides which elements a relay has when the copy reads it.
+  // Reads the order first: it decides which elements a relay has when the copy reads it.
   void read_ends(TraceFields& fields) {
     read_order(fields, lines_.line_number(), judge().order());
     auto [from, to] = read_copy(fields, *out_.source, *out_.destination, judge().relays());
@@ -151,7 +151,7 @@ class Reader {
     judge().update(read_update(fields, lines_.line_number()));
   }
 
-  // In which the elements travel.
+  // The dtype in which the elements are sent.
   DType dtype_of(const CopyEnd& to) const {
     if (to.is_box) return (*out_.tensors)[to.tensor].dtype;
     const StoredBuffer& buffer = out_.destination->buffers()[to.buffer];
@@ -178,9 +178,9 @@ class Reader {
   Judge& judge() { return *out_.judge; }
 
   LineReader& lines_;
-  CheckedCopies out_;              // with a judge from the first copy on
-  std::unique_ptr<Stored> named_;  // buffers that no rank has
-  Relays relays_;                  // until then
+  CheckedCopies out_;              // has a judge from the first copy on
+  std::unique_ptr<Stored> named_;  // buffers of the side "named", which no rank has
+  Relays relays_;                  // until the judge gets them
   bool passes_copies_ = false, has_copies_ = false, is_in_order_ = false, has_layouts_ = false;
 };
 

@@ -40,7 +40,7 @@ class Wording {
     return out + what(fault);
   }
 
-  // The index in the buffer of the first element of the box.
+  // The index in the buffer of the box's first element.
   std::optional<std::int64_t> first_element(const CopyFault& fault) const {
     if (fault.part < 0) return std::nullopt;
     const StoredPart& part = destination()[{fault.buffer, fault.part}];
@@ -104,7 +104,8 @@ class Wording {
     return {};
   }
 
-  // A box of the same extents if those fit the tensor that arrives; else where it begins.
+  // The box of the tensor that arrives, if a box of the same extents fits it; otherwise where the
+  // box begins.
   std::string got(const CopyFault& fault) const {
     if (fault.got == ModelTensorId{-1})
       return fmt::format(" gets padding of rank {}, which is {}", to_int(fault.from),
@@ -199,7 +200,7 @@ Json cost_json(const CopiesCost& cost) {
             {"ratio_to_bound", decimal_json(ratio_e4(cost.ours_ps, bound_ps))}}}};
 }
 
-// What is wrong, place by place; the first of them if there are thousands.
+// Every place of a finding; only the first ones if there are thousands.
 Json boxes_json(const Finding& finding, const Wording& wording, const CheckedCopies& copies) {
   constexpr std::size_t kMostBoxes = 256;
   Json out = Json::array();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the judge found, as text and JSON.
+// Writes what the judge found, as text and JSON.
 #pragma once
 
 #include <cstddef>
@@ -15,29 +15,29 @@
 
 namespace reshard::sim {
 
-// What copies that are right cost on a topology, next to this project's plan.
+// The cost on a topology of copies without faults, compared with a plan of ours.
 struct CopiesCost {
   RunReport given;
-  std::string plan_by;  // the planner of ours
+  std::string plan_by;  // the planner of that plan
   std::int64_t ours_ps = 0;
 };
 
 struct CheckReport {
   CheckedCopies copies;
-  std::vector<Finding> findings;  // the largest first; none: proved
+  std::vector<Finding> findings;  // the largest first; empty: proved
   std::optional<CopiesCost> cost = {};
-  std::string no_cost = {};  // why there is none, though it was asked for
-  // For every single rank what would be lost without it, if that is asked for.
+  std::string no_cost = {};  // the reason if the cost was requested but is not given
+  // If requested: what would be lost without each rank.
   std::optional<std::vector<LostRank>> without = {};
 };
 
 CheckReport report_of(CheckedCopies copies);
-// "rank 2: k_proj[0:4,:] in 'qkv' gets q_proj[4:8,:] of rank 0; line 8; looks like: ...", of the
+// "rank 2: k_proj[0:4,:] in 'qkv' gets q_proj[4:8,:] of rank 0; line 8; looks like: ..." for the
 // first place.
 std::string finding_text(const CheckReport& report, const Finding& finding);
-// "3 findings, 24 elements"; "proved".
+// "3 findings, 24 elements", or "proved".
 std::string verdict(const CheckReport& report);
-// At most `rows` findings.
+// Shows at most `rows` findings.
 std::string check_text(const CheckReport& report, std::size_t rows, std::size_t width);
 std::string check_json(const CheckReport& report);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies that were judged and are right, as a plan, which can be proved and timed as any other.
+// Turns copies that were judged and have no faults into a plan, which can be proved and timed as
+// any other.
 #pragma once
 
 #include "core/plan/plan.h"
@@ -7,9 +8,9 @@
 
 namespace reshard::sim {
 
-// All copies at once: local ones, and one message from a rank to another. Its requests are those of
-// StoredRequests, its planner is "given". The copies must be proved. Throws InputError if some go
-// over relays, and if they are too many for a plan.
+// All copies happen at once: local ones as copies, others as one message per pair of ranks. The
+// requests are those of StoredRequests, the planner is "given". The copies must be proved. Throws
+// InputError if some pass through relays, or if there are too many for a plan.
 Plan plan_of(const CheckedCopies& copies);
 
 }  // namespace reshard::sim

@@ -17,7 +17,7 @@
 namespace reshard::sim {
 namespace {
 
-// How many elements a copy has, if its line gives that for both ends.
+// How many elements a copy moves, if its line states that for both ends.
 struct Amount {
   std::optional<std::int64_t> count, bytes;
 };
@@ -93,7 +93,7 @@ class EndReader {
     return amount_.count.value_or(element_count(shape));
   }
 
-  // Bytes are those of buffers; a box has as many elements as the line says.
+  // Bytes can only be those of a buffer; a box must have as many elements as the line states.
   void check_amount(CopyEnd& end, DType dtype) const {
     std::int64_t count = end.count();
     if (amount_.count && *amount_.count != count)
@@ -108,7 +108,7 @@ class EndReader {
     end.is_raw = true;
   }
 
-  // No view can be so large that its numbers overflow.
+  // Refuses views so large that their numbers would overflow.
   static void check_size(const StridedView& view) {
     Int128 end = view.offset, count = 1;
     for (int d = 0; d < view.dims(); ++d) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A line of a file of copies: what is read from one rank and written to another.
+// Reads a line of a file of copies: what is read on one rank and written on another.
 #pragma once
 
 #include <utility>
@@ -10,15 +10,15 @@
 
 namespace reshard::sim {
 
-// {"from": {"rank": 0, "tensor": "q_proj", "box": "0:4,:"}, "to": {"rank": 2, "buffer": "qkv",
-// "offset": 0}}. Throws InputError.
+// Reads {"from": {"rank": 0, "tensor": "q_proj", "box": "0:4,:"}, "to": {"rank": 2, "buffer":
+// "qkv", "offset": 0}}. Throws InputError.
 std::pair<CopyEnd, CopyEnd> read_copy(TraceFields& fields, const Stored& source,
                                       const Stored& destination, const Relays& relays);
-// The fields `id` and `after` of a line.
+// Reads the fields `id` and `after`.
 void read_order(TraceFields& fields, std::int64_t line, CopyOrder& order);
-// What changes: a name, ranks, and perhaps one buffer.
+// Reads what changes: a name, ranks, and perhaps one buffer.
 Update read_update(TraceFields& fields, std::int64_t line);
-// A buffer of the side "relay", on each of its ranks.
+// Reads a buffer of the side "relay" on each of its ranks.
 void read_relay(TraceFields& fields, const Stored& source, const Stored& destination,
                 Relays& relays);
 

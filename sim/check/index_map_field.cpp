@@ -109,7 +109,8 @@ class MapReader {
     throw InputError(fmt::format("rule: expected {}, found {}", kWhat, reshard::quoted(name)));
   }
 
-  // Lists of the ranks, or one list that they share evenly (a map from slots to experts).
+  // Either a list for each rank, or one list that is divided evenly among them (a map from slots to
+  // experts).
   void read_lists(const TraceJson& value, const MappedIndices& of, IndexMap& out) {
     if (!value.is_array() || value.empty()) fields_.fail("indices", kIndices, value);
     if (value.front().is_array()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads which indices of a dim the ranks along axes of a mesh have: {"axis": "ep", "rule":
-// "round robin"}. The fields are described in docs/check.md.
+// Reads which indices of a dim each rank along some axes of a mesh has: {"axis": "ep", "rule":
+// "round robin"}. docs/check.md describes the fields.
 #pragma once
 
 #include "core/layout/mesh.h"
@@ -9,7 +9,7 @@
 
 namespace reshard::sim {
 
-// `value` is the field `map` of a line. Throws InputError naming field and value.
+// `value` is the field `map` of a line. Throws InputError naming the field and the value.
 MappedIndices read_index_map(const TraceFields& line, const TraceJson& value, const Mesh& mesh);
 
 }  // namespace reshard::sim

@@ -116,7 +116,7 @@ class BufferLine {
     return out;
   }
 
-  // What the ranks convert the tensors from or to.
+  // The dtype of the buffer, if the ranks convert.
   std::optional<DType> converted() {
     if (!fields_.boolean("convert", false)) {
       if (const TraceJson* dtype = fields_.find("dtype"))
@@ -141,7 +141,7 @@ class BufferLine {
     add_flat(to_, buffer);
   }
 
-  // A single tensor is one block.
+  // A single tensor counts as one block.
   void read_fused() {
     FusedBuffer buffer;
     std::string first;
@@ -152,7 +152,8 @@ class BufferLine {
         buffer.blocks.push_back(parse_fused_block(block, tensors(), "fused"));
       }
     } else {
-      // A name as it is, with spaces and ':' perhaps, or a block such as "lm_head pad64".
+      // Either a name as it is, which may contain spaces and ':', or a block such as "lm_head
+      // pad64".
       first = fields_.string("tensor", "the name of a tensor");
       if (tensors().find(first) != nullptr)
         buffer.blocks = {{{{tensors().at(first, "tensor"), 1}}}};
@@ -188,7 +189,7 @@ class BufferLine {
     return FusedBuffer::Each::Global;
   }
 
-  // Of buffers of this side, or of those that are only named.
+  // The field refers to buffers of this side, or to those of the side "named".
   void read_shared_flat() {
     SharedFlatBuffer buffer{name(), names_in(fields_, "flat_of", "a list of earlier buffers"), {}};
     const TraceJson* axis = fields_.find("axis");

@@ -17,10 +17,10 @@
 namespace reshard::sim {
 namespace {
 
-// The box of a row-major buffer that has these elements, if they are one.
+// The elements as a box of the row-major buffer, if they are one.
 std::optional<Box> box_in(const LayoutRow& row) {
   StridedView place = row.place;
-  // An expert in a buffer of its own has one index more in the tensor than there.
+  // In the tensor, an expert that has a buffer of its own has one index more.
   while (place.dims() > row.buffer_shape.size() && place.extents[0] == 1) {
     place.extents = without_first(place.extents);
     place.strides = without_first(place.strides);
@@ -57,7 +57,7 @@ void add_part(const StoredBuffer& buffer, const StoredPart& part, std::string_vi
   out.push_back(std::move(row));
 }
 
-// A name and "[..]" behind it. A name can have brackets of its own.
+// A name and the "[..]" at its end. The name itself can contain brackets.
 std::pair<std::string_view, std::string_view> split_index(std::string_view text,
                                                           const ModelTensors& tensors) {
   std::size_t bracket = text.ends_with(']') ? text.rfind('[') : std::string_view::npos;
@@ -92,7 +92,7 @@ std::optional<OneExpert> expert_named(std::string_view name, const ModelTensors&
   return out;
 }
 
-// On the rank, else on the first that has it.
+// The buffer on the rank, or else on the first rank that has one of that name.
 const StoredBuffer* buffer_named(std::string_view name, const Stored& side,
                                  std::optional<Rank> rank) {
   for (const std::string& full : {std::string(name), fmt::format("model.{}", name)}) {
@@ -221,7 +221,7 @@ std::string layout_text(const std::vector<LayoutRow>& list, const ModelTensors& 
   return out;
 }
 
-// A row to a line, without a tree of all rows: models on many ranks have millions.
+// Writes row by row, without a JSON tree of all rows: models on many ranks have millions.
 std::string layout_json(const std::vector<LayoutRow>& list, const ModelTensors& tensors) {
   auto values = [](const DimVector& list) { return fmt::format("[{}]", fmt::join(list, ", ")); };
   std::string out = "{\n  \"schema\": \"reshard.layout/1\",\n  \"parts\": [";

@@ -10,7 +10,7 @@ namespace reshard::sim {
 namespace {
 
 // Calls visit(request, box that some rank needs, source positions that hold it). Equal requests
-// share their boxes.
+// have the boxes in common.
 template <class Visit>
 void for_each_needed_box(std::span<const Request> requests, Visit&& visit) {
   Demand demand(requests);

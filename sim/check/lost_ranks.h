@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a transfer could not restore if a rank of the source were lost.
+// Finds what a transfer could not restore if one rank of the source were lost.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 namespace reshard::sim {
 
 struct LostTensor {
-  std::string name;  // of the request
+  std::string name;  // the request's name
   std::int64_t elements;
-  Box first;  // the first box of them
+  Box first;  // the first of the lost boxes
 };
 
 struct LostRank {
@@ -22,8 +22,8 @@ struct LostRank {
   std::vector<LostTensor> tensors;  // not empty
   std::int64_t bytes;
 };
-// For every single rank of the sources, what some destination needs and no other rank has;
-// ascending, without ranks that others can replace. The requests have explicit boxes.
+// For every rank of the sources, what some destination needs and no other rank holds. Ascending,
+// without ranks that others can replace. The requests must have explicit boxes.
 std::vector<LostRank> lost_without_each(std::span<const Request> requests);
 
 }  // namespace reshard::sim

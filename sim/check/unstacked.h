@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Layouts in which the experts of a layer are one tensor, as files have them: one by one.
+// Splits the experts of a layer, which layouts can have as one tensor, into a tensor per expert, as
+// files have them.
 #pragma once
 
 #include <functional>
@@ -9,8 +10,8 @@
 
 namespace reshard::sim {
 
-// Tensors "..experts.NAME" that `has` does not know, although it knows "..experts.0.NAME", become
-// one tensor for each index of their first dim; buffers keep their names. Requests are left out.
+// If `has` knows "..experts.0.NAME" but not "..experts.NAME", the tensor of the latter name becomes
+// one tensor for each index of its first dim. Buffers keep their names. Requests are omitted.
 ModelLayouts unstacked(ModelLayouts layouts, const std::function<bool(std::string_view)>& has);
 
 }  // namespace reshard::sim

@@ -97,7 +97,8 @@ class Comparer {
                                                                 : DigestFaultKind::OtherData);
   }
 
-  // What was there before, if that is known: in the same part, else in any of the same elements.
+  // The digest of the data from before, if known: of the same part, or else of any part with the
+  // same elements.
   std::optional<std::uint64_t> before_at(const WrongBlock& block, const BeforeDigests& before) {
     const ModelTensor& tensor = (*layouts_.tensors)[block.tensor];
     if (before.weights != nullptr) {
@@ -151,10 +152,10 @@ class Comparer {
   const Digests &expected_, &wrote_;
   DigestComparison out_;
   std::deque<WrongBlock> wrong_;
-  std::vector<DigestFaultKind> kinds_;  // of wrong_
+  std::vector<DigestFaultKind> kinds_;  // by block in wrong_
   std::vector<DigestFault> faults_;
   std::map<std::int64_t, std::uint64_t> zeros_;  // by size
-  const Weights::Tensor* before_ = nullptr;      // that was read last
+  const Weights::Tensor* before_ = nullptr;      // the tensor that was read last
   std::map<std::pair<ModelTensorId, Box>, BlockDigestsRef> by_box_;
   ViewDigester digester_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// XXH3-64 digests, as `xxhsum -H3` prints them: half as long as those of core/base/digest.h, for
-// long lists whose data nobody makes equal on purpose.
+// XXH3-64 digests, equal to what `xxhsum -H3` prints. They are half as long as those of
+// core/base/digest.h, and meant for long lists of data that is not made equal on purpose.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ namespace reshard::sim {
 
 std::uint64_t digest64_of(std::span<const std::byte> bytes);
 
-// As 16 lower-case hex digits, and read from them; nothing for any other text.
+// Writes 16 lower-case hex digits, and reads them; nothing for any other text.
 std::string digest64_text(std::uint64_t digest);
 std::optional<std::uint64_t> parse_digest64(std::string_view text);
 
-// Digest of data that is added in pieces; equals digest64_of of their concatenation.
+// The digest of data that is added in pieces; equals digest64_of of their concatenation.
 class Hasher64 {
  public:
   Hasher64();
@@ -27,11 +27,11 @@ class Hasher64 {
   Hasher64& operator=(const Hasher64&) = delete;
 
   void add(std::span<const std::byte> bytes);
-  // The digest of all that was added since the last call, or since the beginning.
+  // The digest of everything that was added since the last call, or since the beginning.
   std::uint64_t take();
 
  private:
-  void* state_;  // owned XXH3_state_t
+  void* state_;  // XXH3_state_t, owned
 };
 
 }  // namespace reshard::sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files of digests against layouts: parts are found by name, and equal parts of several ranks are
-// joined. (The text of a file: digest_text.cpp.)
+// Connects files of digests with layouts: finds parts by name, and joins equal parts of several
+// ranks. (digest_text.cpp reads and writes the text of a file.)
 #include "sim/digest/digest_file.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace reshard::sim {
 namespace {
 
-// Where a part is, on whatever rank.
+// Identifies a part, except for its rank.
 using PartKey = std::tuple<DigestSide, std::int32_t, Box, std::string, std::int32_t>;
 PartKey key_of(const DigestPart& part) {
   return {part.side, part.tensor, part.box, part.buffer, part.time};
@@ -34,7 +34,7 @@ std::string name_of(const DigestFile& file, const DigestPart& part) {
                      reshard::quoted(part.buffer, 200), text(part.side));
 }
 
-// Joins parts that differ in their ranks only, and orders all.
+// Joins parts that differ only in their ranks, and sorts all parts.
 void join(std::vector<DigestPart>& parts) {
   std::vector<DigestPart> out;
   std::stable_sort(parts.begin(), parts.end(), [](const DigestPart& a, const DigestPart& b) {
@@ -68,7 +68,7 @@ class PartIndex {
     }
   }
 
-  // The time-th of the parts with this tensor and box.
+  // The part of this tensor and box that has number `time` among several.
   std::optional<std::size_t> find(StoredBufferId buffer, std::size_t tensor, const Box& box,
                                   std::int32_t time) const {
     const auto& keys = keys_[buffer];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Digests as a file (docs/digest.md): parts by name, so that files of single ranks can be joined
-// without the layouts that they belong to.
+// Digests as a file (docs/digest.md). Parts have names, so that the files of single ranks can be
+// joined without the layouts that they belong to.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct DigestTensor {
   friend bool operator==(const DigestTensor&, const DigestTensor&) = default;
 };
 
-// A box of a tensor in the buffers of ranks where it has the same digests.
+// A box of a tensor in a buffer, with digests that are the same on all of `ranks`.
 struct DigestPart {
   DigestSide side;
   std::string buffer;
@@ -32,9 +32,9 @@ struct DigestPart {
 };
 
 struct DigestFile {
-  std::string place;  // its name in messages
+  std::string place;  // the file's name in messages
   std::vector<DigestTensor> tensors;
-  std::vector<DigestSide> sides;  // that the file is about, ascending
+  std::vector<DigestSide> sides;  // the sides that the file covers, ascending
   std::vector<DigestPart> parts;
 };
 
@@ -43,10 +43,10 @@ DigestFile read_digest_file(std::string_view text, const std::string& place);
 std::string write_digest_file(const DigestFile& file);
 
 DigestFile file_of(const Digests& digests, const ModelLayouts& layouts);
-// One file with the parts of all. Throws InputError, naming a file, if tensors or rows differ, or
-// if a rank's part occurs twice.
+// Joins the parts of all files. Throws InputError, naming a file, if tensors or rows differ, or if
+// a part of a rank occurs twice.
 DigestFile gathered(const std::vector<DigestFile>& files);
-// Throws InputError where the file has tensors, rows or parts other than the layouts.
+// Throws InputError if the tensors, rows or parts of the file are not those of the layouts.
 Digests digests_in(const DigestFile& file, const ModelLayouts& layouts, const std::string& place);
 
 }  // namespace reshard::sim

@@ -61,7 +61,8 @@ class Grouper {
     return {fault.side, buffer_of(fault).rank, fault.buffer, fault.part, fault.box};
   }
 
-  // How far what is there is from where it belongs; nothing between tensors of other dims.
+  // The distance between where the data belongs and where it is; empty between tensors of different
+  // dims.
   static DimVector distance(const DigestFault& fault) {
     DimVector out;
     if (fault.got == ModelTensorId{-1} || fault.got_box.dims() != fault.box.dims()) return out;
@@ -103,7 +104,7 @@ class Grouper {
     return by[0];
   }
 
-  // Adds the rows of `next` to `last` if they follow them there and where they belong.
+  // Extends `last` by `next` if its rows follow, both where they are and where they belong.
   static bool joined(DigestFault& last, const DigestFault& next) {
     if (std::tuple(last.buffer, last.part) != std::tuple(next.buffer, next.part) ||
         next.box.dims() == 0 || last.box.hi[0] != next.box.lo[0] || !next.whole)
@@ -116,7 +117,7 @@ class Grouper {
     return true;
   }
 
-  // The ranks of this side that should have all of what is there.
+  // The ranks of this side that should have all of the data that is there.
   std::vector<Rank> holders_of(const DigestFault& fault) {
     if (fault.got == ModelTensorId{-1}) return {};
     auto [known, fresh] =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults in the order in which a reader wants them: blocks that follow one another joined, those of
-// one kind and cause together, the largest first, each with the mistake that explains it.
+// Groups faults as a reader wants to see them: consecutive blocks joined, then those of one kind
+// and cause together, the largest group first, each with the mistake that explains it.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace reshard::sim {
 
-// Ranks that are not in `wrote` at all are one finding.
+// The ranks that are missing from `wrote` make one finding.
 std::vector<DigestFinding> findings_of(std::vector<DigestFault> faults, const ModelLayouts& layouts,
                                        const Digests& wrote);
 

@@ -79,7 +79,7 @@ class Wording {
   const StoredBuffer& buffer_of(const DigestFault& fault) const {
     return side_of(*report_.layouts, fault.side).buffers()[fault.buffer];
   }
-  // The ranks with the same at the same place.
+  // The ranks that have the same data at the same place.
   std::vector<Rank> ranks_as(const DigestFinding& finding, const DigestFault& fault) const {
     std::vector<Rank> out;
     for (const DigestFault& other : finding.faults)

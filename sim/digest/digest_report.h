@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where digests differ, as text and JSON.
+// Writes where digests differ, as text and JSON.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 namespace reshard::sim {
 
 struct DigestReport {
-  std::string expected, wrote;  // files
+  std::string expected, wrote;  // names of files
   const ModelLayouts* layouts;
   DigestComparison comparison;
 };
 
-// "3 findings"; "equal".
+// "3 findings", or "equal".
 std::string verdict(const DigestReport& report);
-// At most `rows` findings.
+// Shows at most `rows` findings.
 std::string digest_text(const DigestReport& report, std::size_t rows, std::size_t width);
 std::string digest_json(const DigestReport& report);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The text of a file of digests: JSON, a line per tensor and part (docs/digest.md).
+// Reads and writes the text of a file of digests: JSON, one line per tensor and part
+// (docs/digest.md).
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -20,7 +21,7 @@ namespace reshard::sim {
 namespace {
 
 constexpr JsonLimits kLimits{5, std::int64_t{1} << 27, 64};
-// Ranks that parts name together.
+// A limit on the ranks that all parts name together.
 constexpr std::size_t kMostRankParts = std::size_t{1} << 24;
 
 class Reader {

@@ -16,17 +16,17 @@
 namespace reshard::sim {
 namespace {
 
-// About 1 GB of text.
+// The text of so many blocks is about 1 GB.
 constexpr std::int64_t kMostBlocks = std::int64_t{1} << 24;
 
-// A box of a tensor that some ranks have, and where its digests are wanted.
+// A box of a tensor that some ranks have, and the places where its digests are needed.
 struct WantedBox {
   const Weights::Tensor* weight;
   ModelTensorId tensor;
   std::vector<BlockDigestsRef*> at;
 };
 
-// The bytes of a buffer that converts are not the tensor's.
+// The bytes of a buffer that converts differ from the tensor's.
 void refuse_conversion(const StoredBuffer& buffer) {
   if (buffer.converts)
     throw InputError(fmt::format(
@@ -98,7 +98,7 @@ Digests digests_of_weights(const ModelLayouts& layouts, const Weights& weights,
   Digests out;
   out.file = weights.path();
   out.rows = rows_of(*layouts.tensors, rows);
-  // By place in the files, so that each is read once and in order.
+  // In the order of the files, so that each is read once, from beginning to end.
   std::map<std::tuple<std::string_view, std::ptrdiff_t, Box>, WantedBox> wanted;
   for (DigestSide side : sides) {
     const Stored& stored = side_of(layouts, side);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Digests of the buffers of a model's ranks, part by part: of what they should hold, from the
-// weights, and of what they do hold, from a rank's memory.
+// Digests of the buffers of a model's ranks, part by part: of what they should hold, computed from
+// weights, and of what they do hold, computed from a rank's memory.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace reshard::sim {
 
-// By buffer and part; null where nothing is known.
+// By buffer and part; null if unknown.
 using SideDigests = IndexVector<StoredBufferId, std::vector<BlockDigestsRef>>;
 SideDigests no_digests(const Stored& side);
 
@@ -27,29 +27,29 @@ std::string_view text(DigestSide side);
 inline const Stored& side_of(const ModelLayouts& layouts, DigestSide side) {
   return side == DigestSide::From ? *layouts.source : *layouts.destination;
 }
-// "from", "to" or "both". Throws InputError naming `field`.
+// Reads "from", "to" or "both". Throws InputError naming `field`.
 std::vector<DigestSide> parse_sides(std::string_view text, std::string_view field);
 
 struct Digests {
-  std::string file;                               // for messages
-  IndexVector<ModelTensorId, std::int64_t> rows;  // of a block, by tensor
+  std::string file;                               // the name for messages
+  IndexVector<ModelTensorId, std::int64_t> rows;  // by tensor: the rows per block
   std::optional<SideDigests> sides[2];            // by DigestSide
   std::optional<SideDigests>& of(DigestSide side) { return sides[to_index(side)]; }
   const std::optional<SideDigests>& of(DigestSide side) const { return sides[to_index(side)]; }
 };
 
-// Rows of a block by tensor: `rows` of each, or the default of each where it is 0.
+// The rows per block of each tensor: `rows`, or the tensor's default if `rows` is 0.
 IndexVector<ModelTensorId, std::int64_t> rows_of(const ModelTensors& tensors, std::int64_t rows);
-// Throws InputError, naming `field`, where all parts of a side would have too many blocks.
+// Throws InputError, naming `field`, if the parts of a side have too many blocks together.
 void require_few_blocks(const Stored& side, const Digests& digests, std::string_view field);
 
-// A layout's tensor in a checkpoint, by its own name, else by another that it has (tied weights).
-// Throws InputError if it is not there or has another shape or dtype.
+// The tensor of a checkpoint that has the name of a layout's tensor, or else another of its names
+// (tied weights). Throws InputError if there is none, or if it has another shape or dtype.
 const Weights::Tensor& weight_of(const Weights& weights, const ModelTensors& tensors,
                                  ModelTensorId id);
 
-// What ranks have if all is right. Every box of a tensor is read once, whoever has it, in the order
-// of the files.
+// What ranks should have. Every box of a tensor is read once, however many ranks have it, in the
+// order of the files.
 Digests digests_of_weights(const ModelLayouts& layouts, const Weights& weights,
                            std::span<const DigestSide> sides, std::int64_t rows);
 
@@ -57,8 +57,8 @@ struct HeldBuffer {
   std::string name;
   std::span<const std::byte> bytes;
 };
-// What a rank has in the buffers given. Throws InputError for a buffer that the rank does not have,
-// that is given twice or has another size.
+// What a rank has in the given buffers. Throws InputError if the rank does not have a buffer, or if
+// a buffer is given twice or has another size.
 Digests digests_of_buffers(const ModelLayouts& layouts, DigestSide side, Rank rank,
                            std::span<const HeldBuffer> buffers, std::int64_t rows);
 

@@ -56,7 +56,7 @@ BlockDigests digests_of(std::span<const std::byte> memory, const StridedView& vi
   BlockDigests out;
   for (std::int64_t i = 0, count = block_count(box, rows); i < count; ++i) {
     Box block = block_at(box, rows, i), head = head_of(block, element_bytes);
-    // The head first: it has the block's first bytes, which then are in the cache.
+    // The head comes first: it reads the first bytes of the block, which are then in the cache.
     std::uint64_t first =
         head_digest(memory, view_within(view, box, head), element_bytes, digester);
     out.blocks.push_back(

@@ -9,19 +9,19 @@
 namespace reshard::sim {
 namespace {
 
-// Pieces below this are gathered first: a call of the hash costs as much as copying them.
+// Pieces shorter than kShort are gathered first: a call of the hash costs as much as copying them.
 constexpr std::size_t kShort = 4096, kGathered = std::size_t{1} << 15;
-// Rows that lie across memory are gathered several at a time, so that each line of the cache that
-// is read is used as a whole.
+// Rows with distant elements are gathered several at a time, so that every cache line that is read
+// is used completely.
 constexpr std::int64_t kRowsAcross = 64, kBytesAcross = std::int64_t{1} << 20;
 
-// Rows of `columns` elements, of which those of one column are neighbours in memory.
+// Rows of `columns` elements, in which the elements of a column are adjacent in memory.
 struct Across {
   const std::byte* from;
   std::int64_t row_stride, column_stride, rows, columns;  // in elements
 };
 
-// Row by row, `pitch` bytes apart.
+// Gathers row by row; rows begin `pitch` bytes apart.
 template <std::size_t kSize>
 void gather(const Across& across, std::byte* to, std::int64_t pitch) {
   constexpr auto kStep = static_cast<std::int64_t>(kSize);
@@ -32,7 +32,7 @@ void gather(const Across& across, std::byte* to, std::int64_t pitch) {
                   kSize);
 }
 
-// Of elements of 1, 2, 4 or 8 bytes.
+// Elements have 1, 2, 4 or 8 bytes.
 void gather(std::int64_t size, const Across& across, std::byte* to, std::int64_t pitch) {
   auto* gather_of = size == 1   ? gather<1>
                     : size == 2 ? gather<2>
@@ -45,7 +45,7 @@ void gather(std::int64_t size, const Across& across, std::byte* to, std::int64_t
 
 std::uint64_t ViewDigester::digest(std::span<const std::byte> memory, const StridedView& view,
                                    std::int64_t element_bytes, std::int64_t most_bytes) {
-  // The trailing dims that lie in one piece, then the dim around them, by which most steps are.
+  // The trailing dims that are contiguous, then the next dim, along which most steps are.
   std::int64_t run = 1;
   int dim = view.dims() - 1;
   for (; dim >= 0; --dim) {
@@ -75,7 +75,8 @@ std::uint64_t ViewDigester::digest(std::span<const std::byte> memory, const Stri
     for (int d = 0; d < dim; ++d) from += outer[d] * view.strides[d];
     if (at_once > 1) {
       std::int64_t rows = std::min(at_once, view.extents[row_dim] - outer[row_dim]);
-      // A line apart, as rows of some powers of two would share few places of the cache.
+      // Rows are one cache line further apart than their size, because rows at a distance of some
+      // powers of two would compete for few places of the cache.
       std::int64_t row_bytes = columns * element_bytes, pitch = row_bytes + 64;
       across_.resize(to_index(rows * pitch));
       gather(element_bytes,

@@ -10,12 +10,12 @@
 namespace reshard::sim {
 namespace {
 
-// Whole blocks, and heads alone, of fewer bytes are often equal by chance.
+// Shorter blocks, and shorter heads without their blocks, are often equal by chance.
 constexpr std::int64_t kLeastBytes = 4, kLeastHeadBytes = 16;
-// Places that a block is compared with, beyond the first: data that repeats itself has many.
+// A block is compared with at most so many places after the first: repetitive data has many.
 constexpr int kMostTries = 64;
 
-// The blocks that have this digest.
+// The blocks with this digest.
 template <class List>
 auto equal_in(const List& list, std::uint64_t digest) {
   auto less = [](const auto& a, const auto& b) { return a.first < b.first; };
@@ -51,7 +51,7 @@ void WhoseData::find(const Weights* weights) {
     find_expected(true);
 }
 
-// Blocks that are expected somewhere, whole or by their heads.
+// Finds blocks that are expected somewhere, by their digests or by those of their heads.
 void WhoseData::find_expected(bool heads) {
   Wrong wanted;
   for (auto& [digest, block] : by_digest_)
@@ -84,10 +84,11 @@ void WhoseData::find_expected(bool heads) {
   }
 }
 
-// Every row of every tensor, in the columns that ranks have, may begin a wrong block.
+// Every row of every tensor, in the columns that ranks have, is a candidate for the beginning of a
+// wrong block.
 void WhoseData::find_rows(const Weights& weights) {
   const ModelTensors& tensors = *layouts_.tensors;
-  // By the bytes of a row, then the rows of the head.
+  // By the bytes of a row, then by the rows of the head.
   std::map<std::int64_t, std::map<std::int64_t, Wrong>> wanted;
   for (WrongBlock* block : wrong_) {
     if (block->whole || block->head == block->expected_head || block->box.dims() == 0) continue;
@@ -148,8 +149,8 @@ void WhoseData::scan_rows(const Weights::Tensor& weight, ModelTensorId tensor, c
   }
 }
 
-// Keeps what explains a block best: all of it rather than its beginning, data that changed places
-// with its own, data of its own tensor, in its columns, from near.
+// Keeps the best explanation of a block: preferably of all of it rather than its beginning, data
+// that was exchanged with its own, data of its own tensor, of the same columns, from nearby.
 void WhoseData::offer(WrongBlock& block, ModelTensorId tensor, const Box& box, bool whole) {
   if (whole && bytes_of(block.tensor, block.box) < kLeastBytes) return;
   if (++block.tries > kMostTries) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which elements of the model lie where others should: wrong blocks, looked up by their digests.
+// Finds which elements of the model a wrong block has, by looking up its digests.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace reshard::sim {
 
-// A block of a rank that has other digests than expected.
+// A block of a rank that has another digest than expected.
 struct WrongBlock {
   DigestSide side;
   StoredBufferId buffer;
@@ -19,20 +19,20 @@ struct WrongBlock {
   ModelTensorId tensor;
   Box box;
   std::uint64_t expected, expected_head, digest, head;
-  // The elements that are found there; -1: none.
+  // The elements that were found; -1: none.
   ModelTensorId got{-1};
   Box got_box = {};
-  bool whole = false;    // all of the block; else it begins with them
-  bool swapped = false;  // the block's own data lie where these should
-  int tries = 0;         // places that it was compared with
+  bool whole = false;    // false: only the beginning of the block is those elements
+  bool swapped = false;  // the block's own data is where these elements should be
+  int tries = 0;         // how many places it was compared with
 };
 
 class WhoseData {
  public:
   WhoseData(const ModelLayouts& layouts, const Digests& expected, std::vector<WrongBlock*> wrong);
 
-  // Sets what is found in the blocks. `weights` may be null: then data is found only where it
-  // begins with a block that is expected somewhere.
+  // Sets what the blocks have. `weights` may be null; then data is only found from the beginning of
+  // a block that is expected somewhere.
   void find(const Weights* weights);
 
  private:
@@ -49,7 +49,7 @@ class WhoseData {
   const Digests& expected_;
   std::vector<WrongBlock*> wrong_;
   Wrong by_digest_;
-  // By place: the digests that were found there.
+  // By place: the digests that were computed there.
   std::set<std::tuple<ModelTensorId, Box, std::uint64_t>> found_at_;
   ViewDigester digester_;
 };

@@ -76,7 +76,7 @@ struct DispatchReport {
   // Numbers of calls and redistributions with computed and compared values, and of compared
   // elements; 0: none were.
   std::int64_t calls_computed = 0, elements_compared = 0;
-  // Of these, elements that are infinite as a whole but NaN as a sum, since all addends are
+  // Among these, elements that are infinite as a whole but NaN as a sum, since all addends are
   // infinite, with both signs.
   std::int64_t elements_cancelled = 0;
   // Number of calls and redistributions without computed values.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Chooses the candidates of all calls of a trace together, by a search that keeps several states.
 #include "sim/dispatch/choices.h"
 
 #include <fmt/core.h>

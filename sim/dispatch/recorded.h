@@ -13,10 +13,10 @@
 
 namespace reshard::sim {
 
-// The line's decision: what the trace expects, if only the trace knows it
-// (Decision::recorded says why), otherwise what `decide` returns for its call. Outputs without a
-// shape in the trace have only placements. Throws InputError if the outcome must be known and the
-// trace does not state it.
+// The line's decision: what the trace expects, if only the trace knows it (Decision::recorded has
+// the reason), otherwise what `decide` returns for its call. Outputs without a shape in the trace
+// have only placements. Throws InputError if the outcome must be known and the trace does not state
+// it.
 Decision decision_of(const OperatorLine& line, const HeldOf& held,
                      const std::function<Decision(const OpCall&)>& decide);
 

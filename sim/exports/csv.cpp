@@ -30,7 +30,7 @@ Exported export_csv(const ExportInput& input) {
       for (const ExchangeStep::Message& message : exchange->messages)
         row(message.source, message.destination, bytes_of(exchange->moves, message.moves),
             message.moves.count);
-    // The library decides who sends what to whom in a collective.
+    // The library decides which rank sends what to which in a collective.
     if (exchange_of(step) == nullptr && copy_of(step) == nullptr)
       for (Slot slot : slots_of(step))
         fmt::format_to(std::back_inserter(out.text), "{},{},,{},,\n", s, kind_text(step),

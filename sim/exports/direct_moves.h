@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans in which every rank gets what it needs straight from a source, and where the ends of their
-// moves lie in buffers.
+// Plans in which every rank gets what it needs directly from a source, and the places of their
+// moves in buffers.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Formats in which other programs take plans: a row each.
+// Formats in which other programs take plans, one row each.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@ namespace reshard::sim {
 
 struct ExportInput {
   const Plan& plan;
-  // Where shards lie, if the plan's requests are those of layouts; else null, and every rank has
-  // each tensor's shard as a row-major buffer of the tensor's name.
+  // The places of shards in buffers, if the plan's requests are made from layouts. Otherwise null,
+  // and every rank has each tensor's shard as a row-major buffer of the tensor's name.
   const StoredRequests* stored = nullptr;
   std::string topology = {};  // as --topology takes it; empty: the default
 };
@@ -35,7 +35,7 @@ std::span<const ExportRow> exports();
 std::string check_head(const Plan& plan);
 // The name of a tensor in exports: its own, or "tensor 3".
 std::string export_name(const Plan& plan, TensorId tensor);
-// Throws InputError if two tensors have one.
+// Throws InputError if two tensors have the same name.
 void require_own_names(const Plan& plan);
 
 // "0:4,2:8", as the lines of copies have boxes.

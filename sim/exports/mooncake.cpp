@@ -65,7 +65,7 @@ Loops loops_of(const Fragment& fragment, const Box& box, std::int64_t element_by
   return out;
 }
 
-// Of the outer dims.
+// The values of the outer `dims` dims.
 std::string list_text(const DimVector& values, int dims) {
   std::string out;
   for (int d = 0; d < dims; ++d) out += fmt::format("{}{}", d == 0 ? "" : ",", values[d]);

@@ -3,9 +3,9 @@
 // has. Every box is contiguous memory of its own, row-major.
 //
 // Participants have coordinates of parallelism, dp, pp and tp, and a tensor is split, replicated or
-// owned along each. They are worked out from the boxes: ranks that have a part of the same tensors
-// are a stage (pp), those of a stage with the same boxes are copies of each other (dp), those with
-// different boxes are told apart by tp.
+// owned along each. They follow from the boxes: ranks that have parts of the same tensors are
+// a stage (pp); ranks of a stage that have the same boxes are copies of each other (dp); ranks with
+// different boxes differ in tp.
 #pragma once
 
 #include <cstdint>
@@ -37,17 +37,17 @@ class MooncakePlacement {
   // "source" or "target".
   explicit MooncakePlacement(std::string side) : side_(std::move(side)) {}
 
-  // What a rank has in a buffer. Throws InputError, saying what, if it is not contiguous and
+  // What a rank has in a buffer. Throws InputError with the reason if it is not contiguous and
   // row-major, or is empty.
   void add(Rank rank, std::string_view buffer, const std::string& tensor, const Shape& shape,
            DType dtype, const Box& box, const StridedView& view);
-  // After the last; throws InputError for a tensor that is cut in a way of which the axes say
-  // nothing, and one of which a rank has elements twice.
+  // Call it after the last `add`. Throws InputError if a tensor is cut in a way that the axes do
+  // not show, or if a rank has elements of it twice.
   void finish();
 
-  // The one that has this element of a buffer.
+  // The fragment that has this element of a buffer.
   const Fragment& at(Rank rank, std::string_view buffer, std::int64_t element) const;
-  // As an operation has it.
+  // The fragment as an operation names it.
   std::string text_of(const Fragment& fragment) const;
   // The manifest.
   std::string text() const;
@@ -81,7 +81,7 @@ class MooncakePlacement {
   std::map<std::string, Tensor> tensors_;
   std::map<Rank, Coordinates> ranks_;
   Coordinates sizes_;
-  // By rank and buffer: of each fragment its first element there.
+  // By rank and buffer: each fragment by its first element there.
   std::map<std::pair<Rank, std::string>, std::map<std::int64_t, std::size_t>> places_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The requests of a plan as lines of a trace (traces/README.md), for whoever replays them among
+// The requests of a plan as lines of a trace (traces/README.md), to replay them among
 // other things. The plan's steps are not part of it.
 #include <map>
 
@@ -78,7 +78,7 @@ class TraceLines {
     return out;
   }
 
-  // Of explicit boxes only the ranks that have some: then a stage is planned like others.
+  // With explicit boxes, only the ranks that have some: a stage is then planned like others.
   std::string mesh(const Layout& of) {
     const Mesh& whole = of.mesh();
     std::vector<Rank> ranks;

@@ -40,21 +40,22 @@ class Job {
       const StudyOptions& options);
 
   const Plan& plan() const { return study_->plan(); }  // of the tensors
-  // Of the buffers that the plan's requests are of; null: of none.
+  // The buffers that the plan's requests are made from; null: none.
   const StoredRequests* stored() const { return layouts_ ? layouts_->requests.get() : nullptr; }
   Study& study() const { return *study_; }
 
-  // Names the planner that was asked for (that of a plan from elsewhere is its own) and the cache.
+  // Has the planner that was requested (a plan from elsewhere has its own) and the state of the
+  // cache.
   RunReport report(bool with_path) const;
-  // The same with PyTorch's estimate and its known defects.
+  // The same, with PyTorch's estimate and its known defects.
   RunReport report_with_torch(bool with_path) const;
   // Adds to the report how long the plan's tensors take if the studies' planner plans them
-  // together, where that is faster.
+  // together, if that is faster.
   void add_as_one(RunReport& report);
   // Moves the bytes, within the budget, and compares them. A plan from elsewhere cannot be made
   // again for a smaller tensor: it is moved at full size or not at all.
   DataReport moved(std::int64_t budget_bytes) const;
-  // The same if it takes no more than the budget at full size; buffers cannot be reduced.
+  // The same if it takes no more than the budget at full size: data in buffers cannot be reduced.
   DataReport moved_if_within(std::int64_t budget_bytes) const;
 
  private:
@@ -64,7 +65,7 @@ class Job {
   std::shared_ptr<Study> study_;
 };
 
-// Jobs of more shards (tensors times ranks) are not planned only to say that it would be faster.
+// Jobs of more shards (tensors times ranks) are not planned only to report that it would be faster.
 inline constexpr std::size_t kMostShardsTried = std::size_t{1} << 16;
 
 DataReport not_moved(std::span<const Request> tensors, std::string why);

@@ -12,7 +12,7 @@
 namespace reshard::sim {
 namespace {
 
-// The stages of a file of requests: its lines' own groups, whose lines name each other in `after`.
+// The stages of a file of requests: groups of lines that name each other in `after`.
 Stages in_order(const Trace& trace, Stages groups, const std::vector<std::size_t>& first) {
   constexpr std::size_t kMost = std::size_t{1} << 24;  // pairs of groups
   std::size_t pairs = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files that say what a job moves: requests, or the layouts of both sides.
+// Files that define what a job moves: requests, or the layouts of both sides.
 #pragma once
 
 #include <istream>

@@ -20,7 +20,7 @@ namespace reshard::sim {
 namespace {
 
 // Deciding calls compares thousands of candidate redistributions. On more ranks than this, they are
-// timed with the `rule` planner, whose plans are made at once and take longer but rank candidates
+// timed with the `rule` planner: its plans are made at once, and take longer but rank candidates
 // the same way; the chosen ones are planned like everything else.
 constexpr std::int32_t kRanksPlannedFully = 16;
 
@@ -62,7 +62,7 @@ class TraceJob {
   }
 
  private:
-  // Lines that should be joined are looked for only where nothing must be decided anew for them.
+  // Lines that should be joined are looked for only if nothing must be decided again for them.
   bool is_quickly_joined() const {
     return trace_.operations.size() <= ReplayReport::kMaxReordered && !has_operators(trace_);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A trace carried through once: its operator calls decided and computed, its redistributions
-// planned, proved and moved, everything timed together.
+// A trace carried through once: its operator calls are decided and computed, its redistributions
+// planned, proved and moved, and everything is timed together.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@ namespace reshard::sim {
 
 struct TraceJobOptions {
   StudyOptions studies;
-  // Its functions and figures are filled in by run_trace(). With ReplayOptions::move_bytes the
-  // values of calls are computed, too.
+  // run_trace() sets its functions and figures. With ReplayOptions::move_bytes, the values of calls
+  // are computed as well.
   DispatchOptions dispatch;
   ReplayOptions replay;
   // Every set of redistributions that can be moved together (sim/trace/jobs/joined.h) is one job.
-  // Without it, the report says where that would be faster, for traces without calls, of no more
+  // Without it, the report shows where that would be faster, for traces without calls, of no more
   // operations than others are reordered, and sets of no more shards than kMostShardsTried (job.h).
   bool joined = false;
 };

@@ -184,8 +184,8 @@ class Describer {
     }
     for (Index i = 0; i < count_of(bridges_); ++i)
       bridges_[to_index(i)].bytes_per_s = parts_.bridges[to_index(i)].bytes_per_s;
-    // Of bridges above the same GPUs only the uppermost counts, at the lowest rate. A bridge has a
-    // higher index than the one above it.
+    // If several bridges are above the same GPUs, only the uppermost counts, at the lowest rate. A
+    // bridge has a higher index than the one above it.
     for (Index i = count_of(bridges_) - 1; i >= 0; --i) {
       Bridge& bridge = bridges_[to_index(i)];
       bridge.matters = bridge.gpus.size() > 1 && count_of(bridge.gpus) < gpus_ &&

@@ -32,7 +32,7 @@ struct P2pMatrices {
   std::optional<P2pMatrix> one_way, one_way_off, both_ways, both_ways_off;
   std::optional<P2pMatrix> latency, latency_off;  // as measured by the GPUs
 
-  // Whether copies go directly from one GPU to the other: as the connectivity matrix says,
+  // Whether copies go directly from one GPU to the other: as the connectivity matrix states,
   // otherwise whether any matrix was measured with peer access.
   bool direct(std::int32_t a, std::int32_t b) const;
   // Means of the two directions: of one copy at a time, and of two copies, one in each direction,

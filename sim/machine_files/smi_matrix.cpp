@@ -150,7 +150,7 @@ class SmiReader {
                                         rows_[a].name, cell(a, b), rows_[b].name, cell(b, a)));
   }
 
-  // ---- what the matrix does not tell
+  // ---- what the matrix does not show
 
   // The most NVLinks of a GPU, if each link leads to one peer.
   std::int64_t links_of_gpu() const {

@@ -16,7 +16,7 @@ namespace reshard::sim {
 struct NetworkVariant {
   // Per node; if fewer than before, all GPUs share them, and a flow uses one of them.
   std::optional<std::int64_t> nics;
-  // Of a fat tree, in millionths, from 1: the rate that nodes can send divided by the rate of the
+  // For a fat tree, in millionths, from 1: the rate that nodes can send divided by the rate of the
   // uplinks of their switches. Each node has its own part of the uplinks.
   std::optional<std::int64_t> oversubscription;
   std::optional<UsersGpu> gpu;

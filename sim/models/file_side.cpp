@@ -16,7 +16,7 @@
 namespace reshard::sim {
 namespace {
 
-// What every name has in front: "", "model.", as applications nest their states.
+// The prefix that all names have: "" or "model.", depending on how the application nests its state.
 std::string prefix_in(const DcpMetadata& metadata, const Model& model, const std::string& place) {
   const std::string& known = model.embedding.weights.front().name;
   std::set<std::string> found;
@@ -39,7 +39,7 @@ std::string box_text(const Box& box) {
   return out;
 }
 
-// A chunk as a buffer of its own, dense and row-major.
+// A chunk as a dense row-major buffer of its own.
 Json buffer_json(const DcpChunk& chunk, const std::string& name, DType dtype,
                  const std::vector<WeightPart>& parts) {
   Json out = {{"side", "from"},

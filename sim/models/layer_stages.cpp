@@ -22,14 +22,14 @@ std::vector<int> refuse_empty(std::vector<int> counts, int layers) {
   return counts;
 }
 
-// Layers of the stages, with the embedding and the loss where they are counted.
+// How many layers each stage has, counting the embedding and the loss if the options do.
 std::vector<int> counts_of(const MegatronStages& options, int layers) {
   const int n = options.stages, ends = (options.first > 0) + (options.last > 0);
   const bool counted = options.counts_embedding || options.counts_loss;
   if (counted && ends > 0)
     throw InputError(
         "first, last: expected neither where the embedding or the loss is counted as a layer");
-  // Of a single stage, the last number counts.
+  // A single stage has the number given for the last one.
   if (n == 1 && ends == 2) {
     if (options.last == layers) return {layers};
     throw InputError(
@@ -50,7 +50,7 @@ std::vector<int> counts_of(const MegatronStages& options, int layers) {
 }
 
 // pipeline_model_parallel_layout: letters E, t, m and L; '|' ends a chunk; "x*3" and "(..)*3"
-// repeat; commas mean nothing.
+// repeat; commas have no meaning.
 class LayoutString {
  public:
   explicit LayoutString(std::string_view text) : cursor_(text, "layout") {}
@@ -152,8 +152,8 @@ StageSplit megatron_stages(const MegatronStages& options, int layers) {
       throw InputError(
           fmt::format("vpp: expected a number that divides the {} layers of a stage, found {}",
                       count, options.chunks));
-  // All stages' chunks 0 come first, then all chunks 1. What is counted as a layer is one layer
-  // less in the first chunk of all, or in the last.
+  // Chunk 0 of every stage comes first, then chunk 1 of every stage. If the embedding or the loss
+  // counts as a layer, the first chunk of all, or the last, has one layer less.
   StageSplit out(counts.size());
   int next = 0;
   for (int c = 0; c < options.chunks; ++c)

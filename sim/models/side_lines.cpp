@@ -66,7 +66,7 @@ void SideLines::named(std::string_view name, const MeshLines& mesh,
 void SideLines::flat_of(std::string_view name, const std::vector<std::string>& buffers,
                         const std::vector<std::string>& axes, std::int64_t align, std::int64_t pad,
                         std::string_view dtype) {
-  // Both sides can have buffers of a name.
+  // Both sides can have a buffer of this name.
   Json of = list_json(
       buffers, [&](const std::string& buffer) { return fmt::format("{}:{}", side_, buffer); });
   lines_ += fmt::format(

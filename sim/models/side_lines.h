@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes how a model lies on one side of a transfer, as lines of a file of layouts (docs/check.md).
+// Writes the layout of a model on one side of a transfer as lines of a file of layouts
+// (docs/check.md).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace reshard::sim {
 
-// A mesh of ranks: "dp=2,tp=4" and, row-major, which ranks.
+// A mesh of ranks, as "dp=2,tp=4" and the list of ranks in row-major order.
 struct MeshLines {
   std::string mesh = {}, ranks = {};
 };
@@ -22,10 +23,10 @@ struct MeshAxis {
 };
 MeshLines mesh_lines(const std::vector<MeshAxis>& axes, const std::vector<Rank>& ranks);
 
-// What a line has beyond its blocks and placements.
+// The fields of a line in addition to its blocks and placements.
 struct BufferExtras {
   int dim = 0;             // along which the blocks are joined
-  std::string map = {};    // JSON: which indices the ranks have
+  std::string map = {};    // JSON: which indices each rank has
   std::string order = {};  // JSON: the dims in memory order
   std::string each = {};   // "local", "global": a buffer for each index of the first dim
   std::string dtype = {};  // of the buffer, if its rank converts
@@ -33,7 +34,8 @@ struct BufferExtras {
 
 class SideLines {
  public:
-  // `side`: "from" or "to". With scales, buffers of weights that have scales get them.
+  // `side` is "from" or "to". If `has_scales`, the buffers of weights that have scales get a line
+  // of scales.
   SideLines(std::string_view side, bool has_scales) : side_(side), has_scales_(has_scales) {}
 
   bool has_scales() const { return has_scales_; }
@@ -43,11 +45,12 @@ class SideLines {
   void buffer(std::string_view name, const MeshLines& mesh, const std::vector<std::string>& blocks,
               const Weight& weight, std::string_view placements = {},
               const BufferExtras& extras = {});
-  // A buffer that no rank has, for flat_of, whole on every rank of the mesh unless cut.
+  // A buffer that only serves flat_of: no rank has it as such. Its blocks are whole on every rank
+  // of the mesh unless placements cut them.
   void named(std::string_view name, const MeshLines& mesh, const std::vector<std::string>& blocks,
              const BufferExtras& extras, std::string_view placements = {});
-  // Named buffers flattened, and shared evenly by the ranks along the axes, which convert to or
-  // from `dtype` unless it is empty.
+  // The named buffers flattened, and divided evenly among the ranks along the axes. The ranks
+  // convert between `dtype` and the dtype of the weights, unless it is empty.
   void flat_of(std::string_view name, const std::vector<std::string>& buffers,
                const std::vector<std::string>& axes, std::int64_t align, std::int64_t pad,
                std::string_view dtype = {});
@@ -62,10 +65,10 @@ class SideLines {
 
   std::string side_, lines_, scales_;
   bool has_scales_;
-  std::vector<std::string> scaled_;  // names that have a line of scales, ascending
+  std::vector<std::string> scaled_;  // names that already have a line of scales, ascending
 };
 
-// The lines of the model's tensors, with those of scales if there are some.
+// The lines of the model's tensors, including those of scales if `has_scales`.
 std::string tensor_lines(const Model& model, bool has_scales);
 // The name of the scales of a weight.
 std::string scale_name(std::string_view weight);

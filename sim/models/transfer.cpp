@@ -36,7 +36,7 @@ std::vector<Rank> ranks_of(const SideSpec& spec, std::string_view field, std::in
   return out;
 }
 
-// Whether the weights travel with their scales, and the note that says why not.
+// Whether the weights are moved together with their scales. If not, adds a note with the reason.
 bool keeps_scales(const Model& model, const ModelTransfer& transfer, bool both_hold,
                   std::vector<std::string>& notes) {
   if (transfer.dtype == "fp8") {
@@ -70,8 +70,8 @@ class SideWriter {
 
   const FrameworkRow& framework() const { return framework_; }
 
-  // The lines of the side, and in `description` what it is. Its ranks begin at `first_rank` unless
-  // the spec gives them; then that is what comes behind them.
+  // The lines of the side; `description` is set to a description of it. Unless the spec gives
+  // ranks, they begin at `first_rank`, which is set to the rank after them.
   std::string lines(std::string_view side, const Model& model, bool has_scales,
                     std::int64_t& first_rank, std::string& description,
                     std::vector<std::string>& notes) {

@@ -37,7 +37,7 @@ WhatIf variant_of(std::string_view key, std::string_view value, const WhatIf& ba
     Parallelism words(side.parallelism, field);
     words.set(is_source ? key.substr(5) : key, value);
     side.parallelism = words.text();
-    // The ranks that were given need not be as many any more: as many from the first on.
+    // The number of ranks may differ from the one given: the side gets as many from the first on.
     side.ranks_may_change = true;
   }
   return out;

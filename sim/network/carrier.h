@@ -31,7 +31,7 @@ class Carrier {
   // links, within nodes or between them. One kernel takes what kernels reach of a link; what two
   // would reach together is not known, so they are not timed as if it were more.
   virtual bool in_turn() const { return false; }
-  // Of a carrier that runs them in turn.
+  // For a carrier that runs them in turn.
   virtual std::int32_t node_of(Rank) const { return 0; }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compute and transfers on one GPU slow each other, if the topology's figures say so.
+// Compute and transfers on one GPU slow each other, if the topology has figures for it.
 //
 // While an NCCL kernel moves bytes into or out of a GPU, compute on it keeps the share
 // `compute.under_nccl` of its rate, and while the GPU computes, such a transfer reaches at most the

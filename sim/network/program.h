@@ -10,7 +10,7 @@
 // streams of any length need recursion.
 //
 // The program knows no topology and no clock: it reports which transfers and sleeps begin, and is
-// told when they end.
+// notified when they end.
 #pragma once
 
 #include <cstdint>

@@ -46,8 +46,8 @@ struct LocalCall {
 
 using RunOperator = ArrayResults (*)(const LocalCall&);
 
-// `outputs`: how many tensors an out form writes. A row whose name has the call's overload is found
-// before one without an overload. A row "NAME.c64" takes or makes complex numbers.
+// `outputs`: how many tensors an out form writes. A row with the call's overload in its name is
+// found before one without an overload. A row "NAME.c64" takes or makes complex numbers.
 struct OperatorRow {
   std::string_view name;
   RunOperator run;
@@ -79,9 +79,9 @@ std::span<const OperatorRow> reduction_rows();
 std::span<const OperatorRow> softmax_rows();
 std::span<const OperatorRow> view_rows();
 
-// Adds rows to these tables. Only test programs do, before they compute anything, for operators
-// whose values the program leaves out (tests/support/operators). Throws CheckFailure for a row that
-// there is already.
+// Adds rows to these tables. Only test programs do, before they compute anything, for operators of
+// which the program leaves the values out (tests/support/operators). Throws CheckFailure for a row
+// that there is already.
 void add_operator_rows(std::span<const OperatorRow> rows);
 // The row of exactly this name; null if there is none.
 const OperatorRow* find_row(std::string_view name);

@@ -73,7 +73,7 @@ bool drop_suffix(std::string_view& text, std::string_view suffix) {
 }
 
 // Whether the overload is that of an out form ("out", "X_out" or one of the irregular names below);
-// if so, removes the part that says so.
+// if so, removes that part of the name.
 bool drop_out(std::string_view& overload) {
   if (overload == "out" || overload == "grad_input" || overload == "values" ||
       overload == "unbiased_out") {

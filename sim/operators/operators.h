@@ -52,7 +52,7 @@ class LocalOperator {
 // such operator is computed.
 std::optional<LocalOperator> find_local_operator(std::string_view name);
 
-// Thrown for operators whose values are not computed here.
+// Thrown for operators of which the values are not computed here.
 class NotComputed : public InputError {
  public:
   using InputError::InputError;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The page that compares two reports: figures as pairs of bars, and what differs in each list.
 #include "sim/page/pages.h"
 
 #include <algorithm>

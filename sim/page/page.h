@@ -86,8 +86,8 @@ struct Cell {
 
 class HtmlTable {
  public:
-  // A title with a leading '>' makes a column of figures, as in sim/report/table.h. `caption` says
-  // what the rows are.
+  // A title with a leading '>' makes a column of figures, as in sim/report/table.h. `caption`
+  // describes the rows.
   HtmlTable(Node parent, std::string_view caption, const std::vector<std::string>& titles);
   // As many cells as titles. Returns the row.
   Node add_row(const std::vector<Cell>& cells);

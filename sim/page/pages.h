@@ -17,7 +17,7 @@
 
 namespace reshard::sim {
 
-// What a page says before the run: a title in place of the request, more facts, panels.
+// What a page shows before the run: a title in place of the request, more facts, panels.
 struct PageOpening {
   std::string title = {};
   std::vector<Fact> facts = {};

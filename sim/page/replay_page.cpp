@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The page of a replayed trace: figures, then the panels and tables of its operations.
 #include "sim/page/pages.h"
 
 #include <algorithm>

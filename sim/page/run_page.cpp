@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The page of one plan and its run: figures, steps, and the panels that pages of runs share.
 #include "sim/page/pages.h"
 
 #include <algorithm>

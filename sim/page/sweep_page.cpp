@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The page of a sweep: a table of planners, and a matrix of pairs for each mesh and planner.
 #include "sim/page/pages.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The colours of data, which the colour-blind can tell apart.
+// The colours of data, which colour-blind readers can distinguish.
 //
 // Categories have the colours of Okabe and Ito, the same in light and dark mode. Heat is cividis;
 // in light mode it is reversed and paler, so that high values stand out from the background in both

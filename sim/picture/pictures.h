@@ -29,8 +29,8 @@ struct LinkLoads {
 
 // A machine: devices, the links between them, and the load of each link.
 //
-// A link is a bar over the GPUs whose routes cross it (node_links.h). The width of a link is its
-// capacity; with loads its colour is its utilisation. All nodes are alike, so only some are
+// A link is a bar over the GPUs with routes that cross it (node_links.h). The width of a link is
+// its capacity; with loads its colour is its utilisation. All nodes are alike, so only some are
 // drawn, with loads those with the fullest links, and the others are counted.
 void draw_topology(Node parent, const Topology& topology, const LinkLoads& loads = {});
 

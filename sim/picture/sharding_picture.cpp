@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Draws the source and the destination of a request, with a box for each shard.
 #include "sim/picture/pictures.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 namespace reshard::sim {
 namespace {
 
-// With more ranks nobody can find one in a picture, and strided shards would take too long.
+// With more ranks a reader cannot find one in a picture, and strided shards would take too long.
 constexpr std::int32_t kMostRanks = 16'384;
 
 constexpr double kMargin = 20, kGutter = 22, kPanel = 430, kGap = 64, kHead = 64;

@@ -27,8 +27,8 @@ struct CommunicatorResult {
   std::string hang;  // why the trace cannot run; then only `use` is set
 };
 
-// A hang of a trace whose messages name no communicator, if they use those that PyTorch creates by
-// default.
+// A hang of a trace with messages that name no communicator, if they use those that PyTorch creates
+// by default.
 struct DefaultHang {
   CommunicatorPolicy policy;               // PyTorch's without a device_id
   std::vector<CommunicatorPolicy> others;  // those under which it hangs, too

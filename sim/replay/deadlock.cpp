@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kLongest = 400;  // characters of a sentence; longer cycles become a table
 constexpr const char* kByHost = "its host";
 
-// Keeps who waits for whom in each operation, without any bytes.
+// Keeps which rank waits for which in each operation, without any bytes.
 class Meetings : public Carrier {
  public:
   Transfers step(const Plan& plan, const Step& step) override {

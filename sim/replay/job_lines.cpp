@@ -14,7 +14,7 @@ std::optional<JobFacts> job_facts_of(const Trace& trace,
   std::vector<const Request*> tensors;
   std::vector<TensorUse> uses;
   std::vector<Rank> ranks;
-  // The bound holds for all of them if it holds for those whose switches do most.
+  // The bound holds for all of them if it holds for those with switches that do most.
   Switches use = Switches::Forward;
   for (std::size_t op = 0; op < studies.size(); ++op) {
     if (!studies[op] || studies[op]->tensors().size() == 1) continue;

@@ -99,7 +99,7 @@ struct CollectiveFacts {
   Moved moved;
   std::int64_t bound_ps = 0;
 };
-// Calls whose results are known only from the trace, by operator.
+// Calls with results that are known only from the trace, by operator.
 std::vector<TakenAsRecorded> recorded_facts(const DispatchReport& report);
 
 // By pass, then in order of first appearance.

@@ -85,7 +85,7 @@ struct RunReport {
   std::int64_t time_ps = 0;        // by that transport
   std::int64_t ideal_time_ps = 0;  // with links alone
   Bound bound;
-  // Of several plans' tensors planned together, if that is faster.
+  // If several plans are given and planning their tensors together is faster.
   struct AsOne {
     std::string planner;
     std::int64_t time_ps;
@@ -98,7 +98,7 @@ struct RunReport {
   std::vector<TorchDefect> torch_defects;
   std::vector<ClassUse> classes;
   std::vector<LinkUse> links;  // the busiest, descending
-  // Of several tensors.
+  // If there are several tensors.
   struct JobReport {
     JobFacts facts;
     LostTime lost;
@@ -112,14 +112,14 @@ struct RunReport {
 };
 
 // The request, one line "name: f32[..] .." per tensor, numbered if there are several; of many, one
-// line that says how many of which size.
+// line with how many of which size.
 std::vector<std::string> request_lines(const RunReport& report);
 
 // Everything that comes from a study. The caller adds critical path, data, cache and PyTorch's
 // cost.
 RunReport report_on(Study& study);
 
-// Of the report's tensors and bytes.
+// For the report's tensors and bytes.
 Bandwidths bandwidths_of(const RunReport& report, std::int64_t time_ps);
 
 // ---- the writers; tables are at most `width` wide if possible

@@ -30,7 +30,7 @@ Spread spread_of(std::vector<std::int64_t> values_ps);
 struct MeasuredTimes {
   std::vector<std::optional<Spread>> steps;  // by step; none if no rank has a part
   Spread total;
-  std::size_t median_run = 0;  // the first run whose total is the median
+  std::size_t median_run = 0;  // the first run with the median as its total
 };
 // At least one run; spans of all ranks.
 MeasuredTimes times_of(std::span<const Timeline> runs, std::size_t step_count);

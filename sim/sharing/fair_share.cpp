@@ -279,7 +279,7 @@ bool FairShare::caps_alone(ResourceId id) {
   return at.alone_cap <= most;
 }
 
-// Leaves in `part_` the resources whose shares may be too small for their flows that are alone;
+// Leaves in `part_` the resources that may have too small shares for their flows that are alone;
 // these are to be free from now on. False if there are none. Until they are, rates in the part can
 // be smaller than any that is kept.
 bool FairShare::keep_small_shares() {

@@ -74,8 +74,8 @@ class FairShare {
   void remove(std::int32_t flow, std::int64_t now_ps);
   // Sets the capacity, at least 1, of a resource that no flow crosses.
   void set_capacity(ResourceId resource, std::int64_t capacity);
-  // What a solution changed: the resources whose flows may have new rates, and the flows whose
-  // limit() may have changed. Both may occur twice.
+  // What a solution changed: the resources with flows that may have new rates, and the flows for
+  // which limit() may have changed. Both may occur twice.
   struct Changes {
     std::vector<ResourceId> resources;
     std::vector<std::int32_t> relimited;

@@ -6,7 +6,7 @@
 namespace reshard::sim {
 namespace {
 
-// Of a multiple of four values: four minima at a time, which do not wait for each other.
+// The least of a multiple of four values: four minima at a time, which do not wait for each other.
 std::int64_t least(const std::int64_t* first, const std::int64_t* last) {
   std::int64_t a = first[0], b = first[1], c = first[2], d = first[3];
   for (first += 4; first != last; first += 4) {

@@ -75,9 +75,9 @@ class EventQueue {
 // The smallest of many times that change often: a tree of minima with 64 children per node.
 //
 // A heap would pay a logarithm for each of the thousands of finish times that one fair-share
-// solution moves. Here setting a value costs a store and at most a mark on its block; blocks whose
-// minimum may have risen are read again once, when the minimum is asked for. Every entry equal to
-// the minimum is found by walking down.
+// solution moves. Here setting a value costs a store and at most a mark on its block; a block is
+// read again, once, if its minimum may have risen when the minimum is asked for. Every entry equal
+// to the minimum is found by walking down.
 class MinimumTree {
  public:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();

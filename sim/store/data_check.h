@@ -30,8 +30,8 @@ Request shrunk(const Request& request, int halvings);
 // size must use the same strategy.
 using MakePlan = std::function<std::shared_ptr<const Plan>(std::span<const Request> requests)>;
 
-// The values of the elements of a plan's tensors: of its shards, or, if its requests are those of
-// buffers, of these, from which shards are gathered and in which they are compared.
+// The values of the elements of a plan's tensors. They are in the shards or, if the plan's requests
+// are made from buffers, in these: shards are then gathered from them and compared in them.
 class PlanPatterns {
  public:
   // The plan and the buffers' requests, if not null, must outlive it.
@@ -42,7 +42,7 @@ class PlanPatterns {
   // Compares a finished destination shard; none if all elements agree.
   std::optional<PatternMismatch> check(TensorId tensor, Rank rank,
                                        std::span<const std::byte> bytes);
-  // After all shards were checked: what lies between them. Throws CheckFailure.
+  // Checks the padding between shards, after all of them were checked. Throws CheckFailure.
   void check_padding() const;
   bool has_buffers() const { return images_ != nullptr; }
 
@@ -56,15 +56,15 @@ using TakeShard = std::function<void(TensorId tensor, Rank rank, std::span<const
 // PreparedPlan::take for all tensors, one after the other.
 void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take);
 
-// What moving a plan's bytes takes, with the buffers that shards are gathered from and scattered
-// to.
+// The bytes that moving a plan takes, including the buffers that shards are gathered from and
+// scattered to.
 std::int64_t data_bytes(const Plan& plan, const StoredRequests* stored);
 
-// Moves the bytes of `plan`, or, if its store_bytes exceed the budget, those of a plan for tensors
+// Moves the bytes of `plan` or, if its store_bytes exceed the budget, those of a plan for tensors
 // that are shrunk until they fit or cannot shrink further. Without `replan` (a plan from elsewhere)
-// always uses `plan`. Throws CheckFailure with rank, global index, expected
-// and found bits if an element is wrong; InputError, before any shard is allocated, if the run
-// needs more than `memory_limit_bytes`. `stored`: null, or what the plan's requests are of.
+// it always uses `plan`. Throws CheckFailure with rank, global index, expected and found bits if an
+// element is wrong, and InputError, before any shard is allocated, if the run needs more than
+// `memory_limit_bytes`. `stored` is null unless the plan's requests are made from buffers.
 DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& replan,
                           std::int64_t budget_bytes, std::int64_t memory_limit_bytes,
                           const StoredRequests* stored = nullptr);

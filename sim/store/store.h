@@ -102,7 +102,7 @@ class Store : public Executor {
   // `take` stay valid for as long as the prepared plan, which the store must outlive.
   std::unique_ptr<PreparedPlan> prepare(const Plan& plan) override;
 
-  // Of the last run: bytes written by steps, and the most bytes allocated at one time.
+  // In the last run: bytes written by steps, and the most bytes allocated at one time.
   std::int64_t bytes_moved() const { return bytes_moved_; }
   std::int64_t peak_bytes() const { return peak_bytes_; }
   // By slot; with `as_declared` at most held_memory, and the same where steps are in turn, sources

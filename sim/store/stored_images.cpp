@@ -130,7 +130,7 @@ std::unique_ptr<Block> StoredImages::image_of(const Stored& side, StoredBufferId
 void StoredImages::fill_row(ModelTensorId tensor, DType dtype, std::int64_t first,
                             std::int64_t count, std::byte* out) const {
   auto pattern = patterns_.find(tensor);
-  if (pattern == patterns_.end()) {  // nobody gets it
+  if (pattern == patterns_.end()) {  // no rank gets it
     std::fill_n(out, count * size_bytes(dtype), kUntouched);
     return;
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The buffers of a model's ranks in this process, with a value in every element: what the shards of
-// a plan are gathered from, and where they are compared once they are scattered.
+// The buffers of a model's ranks in this process, with a value in every element. The shards of a
+// plan are gathered from them, and compared in them after they were scattered.
 //
-// Values follow from the tensor and the index alone, by the parts of the buffers and not by the
-// requests, so that a shard that stands for the wrong parts is found. Padding holds bytes that must
-// not change.
+// Values follow from the tensor and the index alone, by way of the buffers' parts and not of the
+// requests, so that a shard of the wrong parts is found. Padding holds bytes that must not change.
 #pragma once
 
 #include <cstddef>
@@ -27,13 +26,14 @@ class StoredImages {
   // The requests must outlive it.
   explicit StoredImages(const StoredRequests& requests);
 
-  // Bytes of all ranks' buffers. Shards outside of them take as much again as those of a plan.
+  // The bytes of all ranks' buffers. Shards that are not in buffers need the bytes of the plan's
+  // shards in addition.
   static std::int64_t bytes_of(const StoredRequests& requests);
 
-  // Writes the rank's shard of a source, as its buffers have it.
+  // Writes the rank's shard of a source with the values that its buffers have.
   void gather(TensorId request, Rank rank, std::span<std::byte> shard);
-  // Puts a finished shard into the rank's buffers and compares every element there that the request
-  // writes; none if all agree. The mismatch has bits of the tensor's dtype.
+  // Copies a finished shard into the rank's buffers, and compares every element there that the
+  // request writes; none if all agree. The bits in the mismatch are those of the tensor's dtype.
   std::optional<PatternMismatch> scatter(TensorId request, Rank rank,
                                          std::span<const std::byte> shard);
   // Throws CheckFailure if a byte of padding changed in the destination's buffers.
@@ -47,7 +47,7 @@ class StoredImages {
   };
   RankImages& images_of(Rank rank);
   std::unique_ptr<Block> image_of(const Stored& side, StoredBufferId id) const;
-  // Elements first .. first + count - 1 of the tensor in that dtype, dense.
+  // Elements first .. first + count - 1 of the tensor in this dtype, dense.
   void fill_row(ModelTensorId tensor, DType dtype, std::int64_t first, std::int64_t count,
                 std::byte* out) const;
   void compare(const StoredBuffer& buffer, const StoredPart& part, const std::byte* memory,

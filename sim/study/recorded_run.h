@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One run of the engine, with everything that reports ask of it: spans, flows, the rates of links
-// over time, and what the time was waited for.
+// One run of the engine, with everything that reports need from it: spans, flows, the rates of
+// links over time, and the causes of waiting.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ struct RecordedRun {
   std::optional<std::vector<PathPart>> path;
 };
 
-// Runs the workload once. `options` apart from what is recorded; throws what run() throws. A run
-// that stops at options.limit_ps has no path.
+// Runs the workload once. `what` overrides the fields of `options` about recording. Throws what
+// run() throws. A run that stops at options.limit_ps has no path.
 RecordedRun record(const Workload& workload, const Topology& topology, const Recording& what,
                    EngineOptions options = {});
 

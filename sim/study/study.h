@@ -36,13 +36,13 @@ namespace reshard::sim {
 
 struct RecordedRun;  // sim/study/recorded_run.h
 
-// Which facts about a plan are found before they are asked for.
+// Which facts about a plan are computed before they are requested.
 enum class Ahead : std::uint8_t { Nothing, Report };
 
 // Everything known about one plan on one topology, each fact computed once: proof and bytes on
-// construction, the rest on first use. If what a report has is wanted and the plan is large, that
-// is found on construction, too, while another processor proves the plan. Later callers, including
-// later users of a cached study, get the stored result.
+// construction, the rest on first use. If the facts of a report are wanted and the plan is large,
+// they are computed on construction as well, while another processor proves the plan. Later
+// callers, including later users of a cached study, get the stored result.
 class Study {
  public:
   // Proves the plan (CheckFailure if it is wrong). Facts in `found` are not computed again. Without
@@ -51,12 +51,12 @@ class Study {
         PlanFindings found = {}, std::shared_ptr<const Carriage> transport = nullptr,
         Ahead wanted = Ahead::Nothing);
 
-  // The plan of the job's tensors. Written out and proved when it is first asked for if the tensors
-  // were planned in series.
+  // The plan of the job's tensors. If they were planned in series, it is written out and proved on
+  // the first call.
   const Plan& plan() { return *shared_plan(); }
   const std::shared_ptr<const Plan>& shared_plan();
-  // The plan as it was made, with series of tensors (core/plan/series.h) if the job is large: the
-  // steps and messages are those of plan().
+  // The plan as it was made, with series of tensors (core/plan/series.h) if the job is large. It
+  // has the same steps and messages as plan().
   const Plan& plan_in_series() const { return *plan_; }
   const std::shared_ptr<const Plan>& shared_plan_in_series() const { return plan_; }
   // The job's tensors, and their stages.
@@ -64,7 +64,7 @@ class Study {
     return job_ ? std::span<const Request>(job_->tensors) : plan_->tensors;
   }
   const Stages& stages() const { return job_ ? job_->stages : plan_->stages; }
-  // What each of the job's tensors had of a run, in which the plan is this operation. Needs
+  // The use of each of the job's tensors in a run in which the plan is operation `op`. Needs
   // Timeline::spans.
   IndexVector<TensorId, TensorUse> tensor_uses(const Timeline& timeline, OpId op = OpId{0}) const;
   const Topology& topology() const { return *topology_; }
@@ -84,7 +84,7 @@ class Study {
   const PathFacts& critical_path();
   const Bound& bound();
   void set_bound(const Bound& bound);  // if already known: all plans of a request share it
-  // What will be asked for: the engine then runs once for all of it.
+  // Announces what will be requested, so that the engine runs once for all of it.
   void expect(const Recording& wanted) { wanted_ = wanted; }
 
   // The cost of creating its communicators and connecting its peers, under the default policy
@@ -94,7 +94,7 @@ class Study {
   const std::optional<Explanation>& explanation() const { return explanation_; }
   void set_explanation(Explanation explanation) { explanation_ = std::move(explanation); }
 
-  // Whether this is the study's topology, and its own transport the study's.
+  // Whether this is the study's topology, and the topology's own transport is the study's.
   bool is_on(const Topology& topology) const;
   // The same plan on another topology, by that topology's own transport. Keeps the facts that do
   // not depend on either, and all of them if topology and transport are the same as here.
@@ -203,14 +203,14 @@ class Studies {
           StudyOptions options = {});
 
   // The plan of a job of one request or many, by the transport of the options unless another one is
-  // given; with stages if the job has some. Throws InputError if the planner refuses a request,
+  // given; with stages if the job has them. Throws InputError if the planner refuses a request, and
   // CheckFailure if its plan is wrong.
   std::shared_ptr<Study> of(std::span<const Request> requests,
                             std::optional<TransportKind> transport = {}, const Stages& stages = {});
   std::shared_ptr<Study> of(const Request& request, std::optional<TransportKind> transport = {}) {
     return of(std::span(&request, 1), transport);
   }
-  // The plan's time without proof or caching, for comparing many requests of which few will be run.
+  // The plan's time without proof or caching, for comparing many requests of which few will run.
   std::int64_t unproved_time_ps(const Request& request) const;
   // A study of a plan from elsewhere. The memory limit applies to it as well.
   std::shared_ptr<Study> of(std::shared_ptr<const Plan> plan) const;

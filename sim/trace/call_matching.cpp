@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Matches the ranks' calls of collectives on each communicator, and finds calls that do not match.
 #include <algorithm>
 #include <map>
 #include <tuple>

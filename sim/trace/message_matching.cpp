@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Pairs sends with receives, and finds those without a partner.
 #include <algorithm>
 #include <functional>
 #include <map>

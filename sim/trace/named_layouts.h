@@ -26,7 +26,7 @@ class NamedLayouts {
     }
   }
 
-  // What a field of a line says itself, or by a name.
+  // What a field of a line states itself, or by a name.
   std::string placements(TraceFields& line, const char* key) const {
     std::string found =
         line.string(key, "placements such as \"S(0)R\", or the name of a layout of the header");

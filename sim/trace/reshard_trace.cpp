@@ -19,7 +19,7 @@ namespace {
 
 class Reader {
  public:
-  // `requests`: a file of requests, whose lines are redistributions without saying so.
+  // `requests`: a file of requests; its lines are redistributions without an `op`.
   Reader(LineReader& lines, TraceBuilder& builder, bool requests)
       : lines_(lines), builder_(builder), requests_only_(requests) {}
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Turns the lines that a reader found into a trace: links operations by id, stream and order.
 #include "sim/trace/trace.h"
 
 #include <algorithm>

@@ -38,7 +38,7 @@ struct CommunicatorUse {
   CommunicatorPolicy policy = CommunicatorPolicy::Eager;
   std::int64_t created = 0, connected = 0;  // number of communicators, and of pairs of ranks in
                                             // them
-  // Of the host that spends most, without waiting for others.
+  // On the host that spends most, without waiting for others.
   std::int64_t making_ps = 0, connecting_ps = 0;
   std::int64_t bytes = 0;  // on the GPU that holds most
   std::int64_t first_use_ps() const { return making_ps + connecting_ps; }

@@ -31,7 +31,7 @@ MappedFile::MappedFile(const std::string& path, std::string_view what) {
   auto refuse = [&](std::string_view found) {
     throw InputError(fmt::format("{}: expected {}, found {}", shown_path(path), what, found));
   };
-  // Without waiting, as for the writer of a pipe.
+  // O_NONBLOCK: opening a pipe must not wait for its writer.
   Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.number < 0) refuse(errno == ENOENT ? "no such file" : std::strerror(errno));
   struct stat status {};
@@ -49,7 +49,7 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
-// Whole pages, of which the last can end beyond the file.
+// Releases whole pages; the last one can extend beyond the file.
 void MappedFile::release(std::span<const std::byte> part) const {
   if (part.empty()) return;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A file that is mapped into memory: checkpoints can be larger than memory.
+// A file mapped into memory, because checkpoints can be larger than memory.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,16 @@ namespace reshard::sim {
 
 class MappedFile {
  public:
-  // Throws InputError for a file that is missing, unreadable or no regular file; `what` says what
-  // was expected.
+  // Throws InputError if the file is missing, unreadable or not a regular file; `what` describes
+  // what was expected.
   MappedFile(const std::string& path, std::string_view what);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  // Gives back the memory of bytes that were read; read again, they come from the file again.
+  // Frees the memory of bytes that were read. If they are needed again, they are read from the file
+  // again.
   void release(std::span<const std::byte> part) const;
 
  private:

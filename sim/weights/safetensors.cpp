@@ -20,7 +20,7 @@
 namespace reshard::sim {
 namespace {
 
-// The limit of the format's own readers.
+// The limit in the format's own readers.
 constexpr std::uint64_t kMostHeaderBytes = 100'000'000;
 constexpr JsonLimits kHeaderLimits{4, std::int64_t{1} << 24, std::size_t{1} << 20};
 
@@ -162,7 +162,7 @@ class HeaderReader {
     return data_.subspan(to_index(*begin), to_index(*end - *begin));
   }
 
-  // Zero where any extent is, whatever the others.
+  // The size is zero if any extent is zero, whatever the others are.
   void check_size(const SafetensorsEntry& entry, int bits) const {
     bool none = std::find(entry.shape.begin(), entry.shape.end(), 0) != entry.shape.end();
     std::optional<std::int64_t> size = none ? 0 : bits;
@@ -176,7 +176,7 @@ class HeaderReader {
            fmt::format("{}", entry.bytes.size()));
   }
 
-  // Sorts by offset; tensors without data come before the one that begins there.
+  // Sorts by offset. A tensor without data comes before the one that begins at the same offset.
   void check_order(std::vector<SafetensorsEntry>& entries) const {
     auto place = [](const SafetensorsEntry& e) {
       return std::tuple(e.bytes.data(), e.bytes.size());

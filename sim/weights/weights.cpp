@@ -24,7 +24,7 @@ bool exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-// "model-00001-of-00002.safetensors", in the folder of the index and nowhere else.
+// A file in the folder of the index, such as "model-00001-of-00002.safetensors"; no path.
 bool is_plain_name(const std::string& file) {
   return !file.empty() && file != "." && file != ".." && file.find('/') == std::string::npos &&
          file.find('\0') == std::string::npos;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The tensors of a checkpoint as Hugging Face's tools write it: a folder with model.safetensors, or
-// with model.safetensors.index.json and the files that it names; or one .safetensors file.
+// with model.safetensors.index.json and the files that it lists, or a single .safetensors file.
 #pragma once
 
 #include <map>
@@ -15,14 +15,14 @@
 
 namespace reshard::sim {
 
-// The names of tensors by file that a model.safetensors.index.json gives, both ascending. Throws
-// InputError.
+// The names of tensors by file, as a model.safetensors.index.json lists them, both ascending.
+// Throws InputError.
 std::map<std::string, std::vector<std::string>> read_weight_index(const std::string& path);
 
 class Weights {
  public:
-  // Reads headers only. Throws InputError for a file that is missing or damaged, and for a tensor
-  // that the index names and its file lacks.
+  // Reads headers only. Throws InputError if a file is missing or damaged, or lacks a tensor that
+  // the index lists for it.
   explicit Weights(const std::string& path);
 
   struct Tensor {
@@ -31,13 +31,13 @@ class Weights {
     std::string place;  // the file's name, for messages
   };
   const std::string& path() const { return path_; }
-  // Null if there is none.
+  // Null if there is no such tensor.
   const Tensor* find(std::string_view name) const;
   // Ascending.
   std::vector<std::string> names() const;
 
  private:
-  // All tensors of a file, or those that `names` has.
+  // Adds all tensors of a file, or only those in `names`.
   void add_file(const std::string& path, const std::vector<std::string>* names);
   void add_index(const std::string& path);
 

@@ -18,8 +18,8 @@ if(RESHARD_HAS_CUDA)
     CUDA::cudart_static)
 endif()
 
-# The overhead of a step, and peers for tests/bench/mpi_peers.py; that of ScaLAPACK is built when
-# asked for.
+# The overhead of a step, and peers for tests/bench/mpi_peers.py. The peer that uses ScaLAPACK is
+# only built on request.
 if(TARGET reshard_mpi_parts)
   reshard_program(mpi_step_overhead tests/bench/mpi_step_overhead.cpp reshard_mpi_parts)
   reshard_program(mpi_peer_reshard tests/bench/mpi_peer_reshard.cpp reshard_mpi_parts
@@ -32,8 +32,8 @@ if(TARGET reshard_mpi_parts)
   endif()
 endif()
 
-# SimGrid shares links as the engine does: what it says is what the engine is compared with. It
-# swaps stacks, which sanitizers take for errors.
+# SimGrid shares links in the same way as the engine, which is compared with it. It swaps stacks,
+# which sanitizers report as errors.
 find_path(SIMGRID_INCLUDE simgrid/s4u.hpp)
 find_library(SIMGRID_LIBRARY simgrid)
 if(NOT SIMGRID_INCLUDE OR NOT SIMGRID_LIBRARY)

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import reshard
+from every_planner import planners_between_meshes
 from reshard import Mesh, Replicate, Shard
 from test_execute import run_all
 
@@ -152,7 +153,7 @@ class JobTest(unittest.TestCase):
 
     def test_all_ranks_at_once(self):
         expected = list(moved_alone())
-        for planner in ("auto", "p2p", "packed"):
+        for planner in planners_between_meshes():
             plan = reshard.plan_job(JOB, planner=planner)
             # For even ranks lists, for odd ones dicts without what they do not have.
             sources, destinations = [], []

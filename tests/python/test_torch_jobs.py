@@ -20,6 +20,7 @@ try:
 except ImportError:
     torch = None
 
+from every_planner import planners_between_meshes
 from ranks import RANKS
 from torch_cases import Cases, cut, expect, expect_refused, numbers
 
@@ -127,7 +128,7 @@ def onto_other_meshes_of_all_and_of_some_ranks(mesh, line):
     staged = {name: cut(whole, at[name], *_of(one[name])) for name, whole in wholes.items()}
     targets = {name: "R" if whole.ndim == 0 else f"S({whole.ndim - 1})"
                for name, whole in wholes.items()}  # fmt: skip
-    for planner in ("p2p", "packed", "auto"):
+    for planner in planners_between_meshes():
         expect_state(all_moved(staged, targets, to, planner=planner), wholes, to, targets)
     # And back, in one call for one tensor.
     back = all_moved({"wq": all_moved(staged, targets, to)["wq"]}, one["wq"], at["wq"])
@@ -186,7 +187,8 @@ def as_on_devices_with_messages_of_several_dtypes(mesh, line):
     names = ("embedding", "wq", "wk", "bias", "mask")
     state = {name: state[name] for name in names}
     rank, seen = dist.get_rank(), set()
-    for planner in ("p2p", "packed", "rule", "auto"):
+    # "rule" also has collectives.
+    for planner in (*planners_between_meshes(), "rule"):
         plan = plan_of_all(state, {name: TARGETS[name] for name in names}, planner=planner)
         arrays = [
             (state[tensor.name].to_local(),

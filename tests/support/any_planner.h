@@ -19,6 +19,14 @@ inline std::vector<const PlannerRow*> own_planners() {
   return out;
 }
 
+// The planners that plan requests of all layouts, between any meshes.
+inline std::vector<const PlannerRow*> planners_of_all_layouts() {
+  std::vector<const PlannerRow*> out;
+  for (const PlannerRow& row : planners())
+    if (!row.needs_placements) out.push_back(&row);
+  return out;
+}
+
 // Nothing if the planner has no plan for such requests, mostly one across meshes.
 inline std::optional<Plan> plan_by(const PlannerRow& planner, const Demand& demand,
                                    const PlannerInput& input) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/bounds/atoms.h"
+#include "core/bounds/counted_items.h"
 #include "core/bounds/level.h"
 
 namespace reshard::test {
@@ -15,9 +15,9 @@ std::int64_t least_volume_bytes(const Request& request) {
     ranks.set_of.push_back(static_cast<std::int32_t>(i));
   ranks.sets = static_cast<std::int32_t>(request.ranks().size());
   TensorKind kind(request, request.ranks());
-  Atoms atoms(kind);
-  LevelCount count(atoms.holders(), atoms.needers(), request.fold().fold_count, ranks);
-  atoms.for_each([&](std::size_t holders, std::size_t needers, std::int64_t elements) {
+  CountedItems items(kind);
+  LevelCount count(items.holders(), items.needers(), request.fold().fold_count, ranks);
+  items.for_each([&](std::size_t holders, std::size_t needers, std::int64_t elements) {
     count.add(holders, needers, elements);
   });
   Int128 bytes = count.receipts() * size_bytes(request.dtype());

@@ -21,7 +21,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import built  # noqa: E402
 
 LIMIT_S = 120
-PLANNERS = ["p2p", "packed", "auto"]
 FLOATS, INTEGERS = ["bf16", "f16", "f32", "f64"], ["i32", "i64", "u8"]
 OTHERS = ["bool", "f8e4m3", "c64"]
 ENVIRONMENT = {
@@ -77,6 +76,15 @@ def drawn_job(rng, world, path):
     return tensors
 
 
+def planners_between_meshes(reshard, doctor):
+    """The names of the planners that plan from one mesh to another."""
+    asked = [str(reshard), "plan", "--mesh", "2", "--to-mesh", "3", "--shape", "4",
+             "--dtype", "f32", "--from", "S(0)", "--to", "R", "--planner"]
+    names = [planner["name"] for planner in doctor["planners"]]
+    return [name for name in names
+            if subprocess.run([*asked, name], env=ENVIRONMENT, capture_output=True).returncode == 0]
+
+
 def report_of(words):
     done = subprocess.run(words, env=ENVIRONMENT, capture_output=True, text=True, timeout=LIMIT_S)
     said = re.findall(r"^reshard: (?!.* s so far).*", done.stderr, re.MULTILINE)  # no progress
@@ -128,10 +136,11 @@ def main():
     if not mpi["usable"] or mpirun is None:
         print(f"validate_jobs: skipped: {mpi['what']}; {mpi['how_to_get']}")
         return built.SKIPPED
+    planners = planners_between_meshes(reshard, doctor)
     # Sanitizers make everything ten times slower.
     worlds = [3] if built.SANITIZE else range(2, 9)
     cases = [(world, planner) for _ in range(arguments.rounds) for world in worlds
-             for planner in PLANNERS]
+             for planner in planners]
     with tempfile.TemporaryDirectory() as folder:
         done = [check(reshard, [mpirun, "--oversubscribe"], seed, world, planner,
                       pathlib.Path(folder))

@@ -14,7 +14,7 @@
 
 namespace reshard::capi {
 
-// A check that the caller asked for did not hold; `what` says which.
+// A check that the caller asked for did not hold; `what` describes it.
 struct NotHeld : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -53,7 +53,7 @@ inline constexpr std::uint32_t kMaxStructSize = 4096;
 // Throws InputError unless the caller's struct is at least `least` bytes, the size in version 1.
 void require_struct_size(std::uint32_t size, std::size_t least, const char* name);
 
-// For fields reserved for later versions, which must be able to tell that a caller set them.
+// For fields reserved for later versions, which must be able to recognise that a caller set them.
 inline void require_zero(std::uint32_t reserved, const char* name) {
   if (reserved != 0)
     throw InputError(std::string(name) + ": expected 0, found " + std::to_string(reserved));

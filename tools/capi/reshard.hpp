@@ -5,7 +5,7 @@
 // of the errors of reshard_base.hpp, with reshard_last_error() as text.
 //
 // Values. Copies of a Request, Topology, Plan or Program share one handle; as handles never change,
-// several threads may use the same one. Results are the structs of reshard.h, whose comments
+// several threads may use the same one. Results are the structs of reshard.h; its comments
 // explain their fields; the functions here have the names of the C functions that they call.
 #pragma once
 #ifndef RESHARD_RESHARD_HPP

@@ -4,7 +4,7 @@
  * file of layouts gives them (docs/check.md, reshard_plan_create_job_from_file), and such files of
  * models that frameworks spread over ranks.
  *
- * Programs and executors run on shards, of which each stands for all that a rank has of a tensor.
+ * Programs and executors run on shards, of which each represents all that a rank has of a tensor.
  * reshard_rank_buffers finds the shards in the buffers: shards that are one dense stretch of a
  * buffer are run on in place, others are copied, before a run and after it. */
 #pragma once
@@ -28,7 +28,7 @@ typedef struct reshard_model_texts {
   const char* to;          /* "vllm tp=32 ep replicas=4": after it */
   const char* ranks;       /* "0-7", of `from`; NULL, here and below: the program's default */
   const char* to_ranks;    /* of `to` */
-  const char* dtype;       /* in which weights travel */
+  const char* dtype;       /* in which weights are sent */
 } reshard_model_texts;
 
 /* The file of layouts of such a transfer, for reshard_plan_create_job_from_text. `notes`: what is

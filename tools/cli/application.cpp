@@ -51,7 +51,7 @@ void add_commands(CLI::App& app, std::span<const CommandRow> rows,
       "'S(1)S(0)'\n\nRun reshard COMMAND --help for more.");
 }
 
-// CLI11 only says that a command is missing, or lists all arguments that it did not expect.
+// CLI11 only reports that a command is missing, or lists all arguments that it did not expect.
 std::string text(const CLI::ParseError& error, const CLI::App& app) {
   const CLI::App& at = innermost(app);
   std::vector<std::string> left = app.remaining(true);

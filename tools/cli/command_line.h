@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a command declares itself and its options. CLI11, whose headers take seconds to compile, is
-// included by command_line.cpp and by what handles the whole command line, and by no command.
+// How a command declares itself and its options. CLI11, which has headers that take seconds to
+// compile, is included by command_line.cpp and by what handles the whole command line, and by no
+// command.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace reshard::tools {
 
 namespace {
 
-// Bytes per reason, as nobody reads more.
+// Bytes per reason; a reader reads no more.
 constexpr std::size_t kMostReported = 16'384;
 
 }  // namespace

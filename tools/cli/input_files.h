@@ -14,7 +14,7 @@ namespace reshard::tools {
 void require_files(const std::vector<NamedFile>& outputs, const std::vector<NamedFile>& inputs);
 
 // Throws InputError if two inputs are the same and can be read only once: standard input, a pipe or
-// a device. If standard error is a terminal, says which input (a pipe, a terminal) reading has to
+// a device. If standard error is a terminal, prints which input (a pipe, a terminal) reading has to
 // wait for. Call before any input is read.
 void require_inputs(const std::vector<NamedFile>& inputs);
 

@@ -162,7 +162,7 @@ bool fits(const Layout& layout, const DebugLine& line) {
 }
 
 // The line may lack the shape, if it names an argument by its place, and it cannot give the true
-// shape of a tensor whose shards differ in size; --shape may add it.
+// shape of a tensor if its shards differ in size; --shape may add it.
 Request request_of_debug_line(const RequestOptions& options) {
   constexpr const char* kOption = "--debug-line";
   for (const auto& [given, name] : {std::pair{!options.to_mesh.empty(), "--to-mesh"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `simulate` does, also for other commands whose subject comes from elsewhere: a plan, its
+// What `simulate` does, also for commands that get a plan in another way: a plan, its
 // time, its bytes, and the report on them.
 #pragma once
 
@@ -25,7 +25,7 @@ struct SimulationOptions {
 
 struct Simulated {
   sim::Subject subject;
-  bool as_one = false;  // say whether its tensors would be faster together
+  bool as_one = false;  // report whether its tensors would be faster together
   std::optional<sim::KvFacts> kv = {};
 };
 

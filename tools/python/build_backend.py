@@ -14,7 +14,7 @@ import zipfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PACKAGE = ROOT / "tools" / "python" / "reshard"
 BUILD = ROOT / "build" / "wheel"
-# The Debian packages whose code is compiled or linked into the library.
+# The Debian packages with code that is compiled or linked into the library.
 INSIDE = (
     "libcli11-dev",
     "libeigen3-dev",

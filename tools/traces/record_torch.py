@@ -3,7 +3,7 @@
 """Runs a PyTorch script as one rank of a job that does not exist, and writes what it asks of
 DTensor, in forward, backward and optimizer, as a trace for `reshard replay`.
 
-Needs no GPU and no other ranks: the process group is PyTorch's fake one, whose collectives move
+Needs no GPU and no other ranks: the process group is PyTorch's fake one, in which collectives move
 nothing. What the script prints is not what it would print in a real job; which operators run on
 which tensors is.
 """

@@ -69,7 +69,7 @@ class Choices {
     for (auto [bytes, holders] : most) add({routes_.all() & ~holders});
   }
 
-  // Calls visit(ranks of the node whose bytes are so many or more) for all numbers above 0.
+  // Calls visit(ranks of the node that have so many bytes or more) for all numbers above 0.
   template <class Visit>
   static void by_bytes(RankMask node, const std::vector<Int128>& bytes, const Visit& visit) {
     std::set<Int128> numbers;
@@ -137,7 +137,7 @@ class JointSearch {
 
   std::int64_t bound_ps() {
     Choices choices(items_, routes_);
-    // Of equal values that of more sets is more.
+    // If values are equal, that of more sets counts as greater.
     std::vector<std::tuple<double, std::size_t, std::size_t>> values;
     for (std::size_t c = 0; c < choices.all().size(); ++c)
       values.push_back({value_of(choices.all()[c]), choices.all()[c].size(), c});

@@ -38,7 +38,7 @@ class PricedRoutes {
   // at the hop with the least capacity, from one node to another.
   std::vector<Prices> into(std::span<const RankMask> sets, std::int32_t most) const;
 
-  // [(p - 1) x ranks + r]: ranks whose routes to r pay p or more; empty if nothing has a price.
+  // [(p - 1) x ranks + r]: ranks with routes to r that pay p or more; empty if nothing has a price.
   std::vector<RankMask> paying(const Prices& prices) const;
   // In price x bytes per second; 0 if all prices are.
   Passage passage(const Prices& prices) const;

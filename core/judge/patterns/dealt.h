@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Numbers that are given to ranks one by one in turn, where each rank has a range, or the reverse.
+// Numbers that are given to ranks in turn where each rank should have a range, or the reverse.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace reshard {
 
-// By place in memory, over all ranks: the numbers 0 to count-1 given to n ranks in turn.
+// The numbers 0 to count-1 given to n ranks in turn, in the order of memory over all ranks.
 inline std::vector<std::int64_t> in_turn(std::int64_t count, std::int64_t n) {
   std::vector<std::int64_t> out;
   for (std::int64_t rank = 0; rank < n; ++rank)
@@ -19,11 +19,11 @@ inline std::vector<std::int64_t> in_turn(std::int64_t count, std::int64_t n) {
   return out;
 }
 
-// What arrives for each number that is wrong.
+// By number that gets the wrong tensor: the numbers of what arrives for it.
 using Arrivals = std::map<std::int64_t, std::set<std::int64_t>>;
 
-// "given to 4 ranks in turn, where each has a range", if that explains all, and all numbers that it
-// would exchange are wrong.
+// "given to 4 ranks in turn, where each has a range" (or the reverse), if that explains all
+// arrivals, and each number that it would exchange is among them.
 inline std::optional<std::string> dealt_otherwise(const Arrivals& arrivals, std::int64_t count,
                                                   std::int64_t n) {
   if (n < 2 || n >= count) return std::nullopt;

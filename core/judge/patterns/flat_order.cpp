@@ -27,7 +27,8 @@ FlatOrder::FlatOrder(const Stored& side, std::string_view name, const std::vecto
   for (std::int64_t align = 1; align <= kMostAlign; align *= 2) reverse(align);
 }
 
-// Whether all parts lie where their tensors' first elements say, in order of the ranks.
+// Finds where each tensor begins. False unless every part lies where its tensor's first element
+// implies, over the ranks in order.
 bool FlatOrder::find_begins(const std::vector<Rank>& ranks) {
   for (Rank rank : ranks) {
     auto id = side_.find(rank, name_);
@@ -51,7 +52,7 @@ void FlatOrder::reverse(std::int64_t align) {
   std::sort(order.begin(), order.end());
   std::int64_t end = 0;
   for (auto [begin, tensor] : order) {
-    if (begin != up_to(end, align)) return;  // not so aligned
+    if (begin != up_to(end, align)) return;  // not the alignment
     end = begin + element_count(side_.tensors()[tensor].shape);
   }
   Begins out;

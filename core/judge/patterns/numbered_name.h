@@ -18,19 +18,20 @@ struct NumberedName {
   };
   std::vector<Number> numbers;
 
-  // Which of them differs, if it is the only one and the patterns are equal; else -1.
+  // The index of the one number that differs; -1 if there is not exactly one, or if the patterns
+  // differ.
   int only_difference(const NumberedName& other) const;
-  // The pattern up to a number.
+  // The pattern up to number `number`.
   std::string_view prefix(std::size_t number) const {
     return std::string_view(pattern).substr(0, numbers[number].end);
   }
-  // The word before it: "layers".
+  // The word before the number: "layers".
   std::string label(std::size_t number) const;
-  // The name with another number there.
+  // The name with another value of that number.
   std::string with(std::size_t number, std::int64_t value) const;
 };
 
-// Numbers are words of digits between dots.
+// A number is a word of digits between dots.
 NumberedName numbered(std::string_view name);
 
 }  // namespace reshard

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kMostLookups = std::int64_t{1} << 18;
 
-// Whether each element arrives at its index in the other tensor.
+// Whether each element arrives at its own index, in the other tensor.
 bool is_in_place(const Finding& finding) {
   return std::all_of(finding.faults.begin(), finding.faults.end(), [](const CopyFault& fault) {
     return !fault.reordered && fault.got_lo == fault.box.lo;
@@ -25,7 +25,7 @@ NumbersInNames::NumbersInNames(const std::vector<Finding>& findings, std::size_t
   most = std::min(most, findings.size());
   collect(most);
   for (auto& [prefix, family] : families_) {
-    // Single tensors and copies go wrong in other ways, too.
+    // Single tensors or single copies also go wrong for other reasons.
     if (family.patterns.size() < 2 || !of_several_copies(family)) continue;
     std::string mistake = explain(family);
     for (const Exchanged& each : family.exchanged) mistakes_[each.finding] = mistake;
@@ -34,7 +34,8 @@ NumbersInNames::NumbersInNames(const std::vector<Finding>& findings, std::size_t
   for (bool at_source : {false, true}) find_misplaced(most, at_source);
 }
 
-// Into buffers of several names, or many: one copy into a fused buffer is of several tensors.
+// Whether the tensors are in many buffers, or in buffers of several names: one copy into a fused
+// buffer already writes several tensors.
 bool NumbersInNames::of_several_copies(const Family& family) const {
   constexpr std::size_t kMany = 4;
   std::set<std::string> buffers;
@@ -92,13 +93,14 @@ void NumbersInNames::count_numbers() {
 std::string NumbersInNames::explain(const Family& family) {
   for (std::string mistake : {shifted(family), dealt(family), counted_from_zero(family)})
     if (!mistake.empty()) return mistake;
-  // Local numbers of layers begin at another layer on each stage.
+  // If each stage counts its layers from 0, local numbers differ from global ones by another shift
+  // on each stage.
   for (bool at_source : {true, false})
     if (std::string mistake = divided(family, at_source); !mistake.empty()) return mistake;
   return mapped(family);
 }
 
-// All by the same number, around the end or not at all.
+// All numbers are shifted by the same amount, either all around the end or none.
 std::string NumbersInNames::shifted(const Family& family) const {
   const std::int64_t count = family.count;
   const Exchanged& first = family.exchanged.front();
@@ -110,7 +112,7 @@ std::string NumbersInNames::shifted(const Family& family) const {
     around = around && (shift - by) % count == 0;
     straight = straight && shift == by;
   }
-  // Those that would come from beyond the ends are not there.
+  // Tensors that would come from beyond the last number or before the first are not found.
   bool beyond = false;
   for (std::int64_t number = 0; number < count && straight; ++number) {
     bool inside = number + by >= 0 && number + by < count;
@@ -131,7 +133,7 @@ std::string NumbersInNames::dealt(const Family& family) {
   return {};
 }
 
-// The numbers of those with a name like this that a rank has.
+// The numbers of the tensors on a rank that are named like `name` but for this number.
 std::set<std::int64_t> NumbersInNames::held(const Stored& side, Rank rank, const NumberedName& name,
                                             const Family& family) {
   std::set<std::int64_t> out;
@@ -141,7 +143,7 @@ std::set<std::int64_t> NumbersInNames::held(const Stored& side, Rank rank, const
   return out;
 }
 
-// Into how many lots the ranks of a side divide the numbers.
+// The number of different lots into which the ranks of a side divide the numbers.
 std::int64_t NumbersInNames::divisions(const Stored& side, const Family& family) {
   std::set<std::set<std::int64_t>> lots;
   for (Rank rank : side.ranks())
@@ -150,7 +152,7 @@ std::int64_t NumbersInNames::divisions(const Stored& side, const Family& family)
   return std::ssize(lots);
 }
 
-// Every rank gets the first numbers, as if its own began with 0.
+// Every rank gets the first numbers, as if its own numbers began with 0.
 std::string NumbersInNames::counted_from_zero(const Family& family) {
   std::map<std::pair<Rank, std::string>, std::int64_t> firsts;
   std::string example;
@@ -172,7 +174,8 @@ std::string NumbersInNames::counted_from_zero(const Family& family) {
   return fmt::format("local numbers of {} are taken for global ones: {}", family.label, example);
 }
 
-// By another number for each rank, which has one range.
+// On each rank the numbers are a range and shifted by the same amount, but ranks differ in the
+// amount.
 std::string NumbersInNames::divided(const Family& family, bool at_source) const {
   if (family.number != 0) return {};
   std::map<Rank, std::int64_t> shifts;
@@ -196,7 +199,7 @@ std::string NumbersInNames::divided(const Family& family, bool at_source) const 
       first.wanted.numbers[0].value);
 }
 
-// In whatever way, but alike for all tensors of a number.
+// Numbers are exchanged in some other way, which is the same for all tensors of a number.
 std::string NumbersInNames::mapped(const Family& family) const {
   using Numbers = std::vector<std::int64_t>;
   std::map<std::pair<Rank, Numbers>, std::map<std::string, std::set<std::int64_t>>> got;
@@ -219,7 +222,8 @@ std::string NumbersInNames::mapped(const Family& family) const {
                      first.wanted.numbers[family.number].value);
 }
 
-// By the text up to the first number, what is read from, or written to, ranks without it.
+// By the text up to the first number: tensors that are read from ranks, or written to ranks, that
+// do not hold them.
 std::map<std::string, NumbersInNames::Misplaced> NumbersInNames::misplaced(std::size_t most,
                                                                            bool at_source) const {
   std::map<std::string, Misplaced> out;
@@ -236,7 +240,7 @@ std::map<std::string, NumbersInNames::Misplaced> NumbersInNames::misplaced(std::
   };
   for (std::size_t i = 0; i < most; ++i) {
     if (findings_[i].kind != CopyFaultKind::NotHeld) continue;
-    std::set<std::string_view> seen;  // buffers
+    std::set<std::string_view> seen;  // names of buffers
     for (const CopyFault& fault : findings_[i].faults) {
       bool reads = fault.tensor != ModelTensorId{-1};
       if (reads != at_source || !seen.insert(fault.why).second) continue;
@@ -256,7 +260,7 @@ void NumbersInNames::find_misplaced(std::size_t most, bool at_source) {
     if (findings_[i].kind == CopyFaultKind::Missing) missing.insert(findings_[i].tensor);
   for (const auto& [prefix, of] : misplaced(most, at_source)) {
     if (of.buffers.size() < 2 || !of.of_itself) continue;
-    // What is written to another rank is not written where it should be.
+    // A tensor that is written to the wrong rank must be missing on the right one.
     if (!at_source &&
         !std::includes(missing.begin(), missing.end(), of.tensors.begin(), of.tensors.end()))
       continue;

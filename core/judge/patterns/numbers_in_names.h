@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors that are taken for those of another number, where the number is in the name: layers and
+// Tensors that are taken for those of another number, if their names have numbers: layers and
 // experts.
 //
-// A mistake in numbers is made for everything that is so numbered. So it is named only if it
-// explains all tensors whose numbers are exchanged, and these are several of a number.
+// Such a mistake affects everything that is numbered in that way. So it is named only if it
+// explains all tensors of which the numbers are exchanged, and there are several tensors of a
+// number.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,11 @@ namespace reshard {
 
 class NumbersInNames {
  public:
-  // Looks at so many findings.
+  // Looks at the first `most` findings only.
   NumbersInNames(const std::vector<Finding>& findings, std::size_t most, const Stored& source,
                  const Stored& destination);
 
-  // What explains a finding; empty if nothing does.
+  // The mistake that explains a finding; empty if none does.
   const std::string& mistake_of(std::size_t finding) const { return mistakes_[finding]; }
 
  private:
@@ -34,15 +35,16 @@ class NumbersInNames {
     NumberedName wanted;
     std::int64_t got;
   };
-  // All names with the same text up to a number.
+  // All names with the same text up to a number. `exchanged` are the tensors that get another
+  // number's elements.
   struct Family {
     std::string label;
-    std::size_t number;  // which of the name's
+    std::size_t number;  // which number of the name
     std::vector<Exchanged> exchanged;
-    std::set<std::string> patterns;  // of those
+    std::set<std::string> patterns;  // of the exchanged names
     Arrivals arrivals;
-    std::int64_t count = 0;             // of the numbers, in the model
-    std::vector<std::size_t> not_held;  // findings
+    std::int64_t count = 0;             // how many numbers the model has
+    std::vector<std::size_t> not_held;  // findings of elements that are not held
     std::set<std::int64_t> numbers_not_held;
   };
 
@@ -63,17 +65,17 @@ class NumbersInNames {
   struct Misplaced {
     NumberedName example;
     Rank rank;
-    std::set<std::string> buffers;  // their names without numbers
+    std::set<std::string> buffers;  // their names, with # for numbers
     std::set<std::size_t> findings;
     std::set<ModelTensorId> tensors;
-    bool of_itself = false;  // some of its tensors have no other number
+    bool of_itself = false;  // some of its tensors have no second number
   };
   std::map<std::string, Misplaced> misplaced(std::size_t most, bool at_source) const;
   void find_misplaced(std::size_t most, bool at_source);
 
   const std::vector<Finding>& findings_;
   const Stored &source_, &destination_;
-  std::map<std::string, Family, std::less<>> families_;  // by their text
+  std::map<std::string, Family, std::less<>> families_;  // by the text up to the number
   std::int64_t lookups_ = 0;
   std::vector<std::string> mistakes_;
 };

@@ -13,7 +13,7 @@
 namespace reshard {
 namespace {
 
-constexpr std::int64_t kMostIndices = std::int64_t{1} << 16;  // of a tensor, at fault
+constexpr std::int64_t kMostIndices = std::int64_t{1} << 16;  // that are at fault in one tensor
 
 std::string text_for(const std::map<ModelTensorId, std::string>& found, const Finding& finding) {
   if (finding.kind != CopyFaultKind::WrongIndex) return {};
@@ -57,7 +57,7 @@ std::string NumbersOfIndices::mapped(const Finding& finding) const {
   return text_for(mapped_, finding);
 }
 
-// Of indices of so many rows each; none if there are too many.
+// What arrives for each index of `rows` rows. Empty if there are too many indices.
 Arrivals NumbersOfIndices::arrivals_of(const Indexed& tensor, std::int64_t rows) const {
   Arrivals out;
   std::int64_t indices = 0;
@@ -69,7 +69,7 @@ Arrivals NumbersOfIndices::arrivals_of(const Indexed& tensor, std::int64_t rows)
   return out;
 }
 
-// Into how many lots the ranks of a side divide the first dim.
+// The number of different lots into which the ranks of a side divide the first dim.
 std::int64_t NumbersOfIndices::divisions(const Stored& side, ModelTensorId tensor) const {
   std::set<std::set<std::pair<std::int64_t, std::int64_t>>> lots;
   for (Rank rank : &side == &source_ ? source_ranks_ : ranks_) {
@@ -81,7 +81,8 @@ std::int64_t NumbersOfIndices::divisions(const Stored& side, ModelTensorId tenso
   return std::ssize(lots);
 }
 
-// An index can be several rows: as many as divide all that is wrong, or a small part of them.
+// An index can consist of several rows. Tries numbers of rows that divide everything that is wrong,
+// or a small part of it.
 std::string NumbersOfIndices::dealt(ModelTensorId id, const Indexed& tensor) const {
   constexpr std::int64_t kMostParts = 4;
   const std::int64_t length = source_.tensors()[id].shape[0];
@@ -101,7 +102,7 @@ std::string NumbersOfIndices::dealt(ModelTensorId id, const Indexed& tensor) con
   return {};
 }
 
-// Every rank gets the first indices, as if its own began with 0.
+// Every rank gets the first indices, as if its own indices began with 0.
 std::string NumbersOfIndices::counted_from_zero(ModelTensorId id, const Indexed& tensor) const {
   std::map<Rank, std::int64_t> firsts;
   for (Rank rank : ranks_)
@@ -123,7 +124,8 @@ std::string NumbersOfIndices::counted_from_zero(ModelTensorId id, const Indexed&
                      source_.tensors()[id].name);
 }
 
-// Whole entries of stacked tensors in another order, alike for all tensors of a layer.
+// Whole entries of stacked tensors arrive in another order, which is the same for all tensors of a
+// layer.
 void NumbersOfIndices::find_maps() {
   using Wanted = std::pair<Rank, std::int64_t>;
   struct Layer {

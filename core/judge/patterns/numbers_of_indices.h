@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Indices of the first dim, such as those of stacked experts, that are taken for others.
+// Indices of the first dim, such as those of stacked experts, that are taken for other indices.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@ namespace reshard {
 
 class NumbersOfIndices {
  public:
-  // Looks at so many findings.
+  // Looks at the first `most` findings only.
   NumbersOfIndices(const std::vector<Finding>& findings, std::size_t most, const Stored& source,
                    const Stored& destination);
 
-  // What explains all that is wrong in a finding's tensor; empty if nothing does.
+  // Each returns the mistake that explains all faults in the finding's tensor; empty if it does
+  // not.
   std::string dealt(const Finding& finding) const;
   std::string counted_from_zero(const Finding& finding) const;
   std::string mapped(const Finding& finding) const;
@@ -26,7 +27,7 @@ class NumbersOfIndices {
  private:
   struct Indexed {
     std::vector<const CopyFault*> faults;
-    bool along_first = true;  // they differ in nothing else
+    bool along_first = true;  // the faults differ along no other dim
   };
   Arrivals arrivals_of(const Indexed& tensor, std::int64_t rows) const;
   std::string dealt(ModelTensorId id, const Indexed& tensor) const;

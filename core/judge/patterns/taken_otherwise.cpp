@@ -21,7 +21,7 @@ bool is_wrong(const Finding& finding) {
 TakenOtherwise::TakenOtherwise(const std::vector<Finding>& findings, std::size_t most,
                                const Stored& side, const std::vector<Rank>& ranks, bool reads)
     : side_(side), ranks_(ranks), reads_(reads) {
-  // A sample: all would take longer than the copies themselves.
+  // Only a sample is examined: all faults would take longer than the copies themselves.
   constexpr std::size_t kMostOfFinding = 64, kMostFaults = std::size_t{1} << 14;
   std::size_t faults = 0;
   for (std::size_t i = 0; i < std::min(most, findings.size()); ++i) {
@@ -40,7 +40,8 @@ TakenOtherwise::TakenOtherwise(const std::vector<Finding>& findings, std::size_t
   }
 }
 
-// That the fault's element is in, and where; null if the rank does not have it.
+// The buffer with the fault's element, and the element's offset in it; null if the rank does not
+// have the element.
 TakenOtherwise::Buffer* TakenOtherwise::buffer_of(const CopyFault& fault,
                                                   std::int64_t& offset) const {
   auto is = reads_ ? location_of(side_, fault.from, fault.got, fault.got_lo)
@@ -53,7 +54,7 @@ TakenOtherwise::Buffer* TakenOtherwise::buffer_of(const CopyFault& fault,
   return &known->second;
 }
 
-// Of what arrives in order, the last element must fit, too.
+// If elements arrive in order, the last one must fit as well.
 TakenOtherwise::Ways TakenOtherwise::ways_of(const CopyFault& fault, const Buffer& buffer,
                                              std::int64_t offset) const {
   Ways out = ways_of(fault, buffer.as, fault.box.lo, fault.got_lo, offset);
@@ -100,7 +101,7 @@ std::string TakenOtherwise::mistake_of(const Finding& finding) const {
       if (2 * buffer->explained[to_index(way)] < buffer->faults) ways &= ~(Ways{1} << way);
     if (ways == 0) return {};
   }
-  // A cut is the least likely by chance.
+  // Cuts come first: a cut is the least likely to fit by chance.
   for (int way = kCut; way < kMostWays; ++way)
     if (ways >> way & 1) return text(way, finding.faults.back(), *buffer);
   for (int way = 0; way < kCut; ++way)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Buffers that are read, or written, as if their tensors lay in them in another way.
+// Buffers that are read, or written, as if their tensors were laid out in another way.
 //
-// A way that explains one fault can be right by chance. It is believed if it explains most of what
-// is wrong in the buffer.
+// A way that explains one fault can fit by chance. It is named only if it explains most of the
+// faults in the buffer.
 #pragma once
 
 #include <array>
@@ -18,16 +18,16 @@ namespace reshard {
 
 class TakenOtherwise {
  public:
-  // Of the source as it is read, or of the destination as it is written, whose ranks these are.
-  // Looks at so many findings.
+  // Examines the source as it is read, or the destination as it is written; `ranks` are those of
+  // that side. Looks at the first `most` findings only.
   TakenOtherwise(const std::vector<Finding>& findings, std::size_t most, const Stored& side,
                  const std::vector<Rank>& ranks, bool reads);
 
-  // What explains all of a finding; empty if nothing does.
+  // The mistake that explains all faults of a finding; empty if none does.
   std::string mistake_of(const Finding& finding) const;
 
  private:
-  // The ways, each a bit: as blocks, alternating, joined, cut along dim 0, 1, ...
+  // The ways as bit numbers: in blocks, alternating, joined, cut along dim 0, 1, ...
   static constexpr int kBlocks = 0, kAlternating = 1, kJoined = 2, kCut = 3, kMostWays = 32;
   using Ways = std::uint32_t;
   struct Buffer {

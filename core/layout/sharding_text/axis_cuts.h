@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Builds placements from a sharding that says of mesh axes which dim each cuts, and at which
+// Builds placements from a sharding that states which dim each mesh axis cuts, and at which
 // position of the dim's order.
 #pragma once
 

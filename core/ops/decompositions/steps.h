@@ -119,7 +119,7 @@ bool is_decomposed(const Operator& op);
 // empty: nothing.
 std::string_view fault_of_steps(const OpSite& site, std::span<const std::int32_t> sizes,
                                 const std::vector<std::optional<OpPlacements>>& wanted);
-// The attribute that tells each rank how many elements a mean is over in all.
+// The attribute with the number of elements, on all ranks, that a mean is over.
 inline constexpr std::string_view kWholeCount = "whole count";
 
 }  // namespace reshard

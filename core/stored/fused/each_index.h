@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A buffer for each index of another one's outermost dim.
+// Buffers that each hold one index of the outermost dim of another buffer.
 #pragma once
 
 #include "core/stored/generators.h"
@@ -7,8 +7,9 @@
 
 namespace reshard {
 
-// `whole` has dim 0 of its tensors outermost, and "{}" in its name, which becomes the index there
-// or in the tensors. Indices that are padding get no buffer.
+// Dim 0 of the tensors of `whole` must be outermost in memory. Its name contains "{}", which is
+// replaced by the index, counted within the rank or within the tensors. Indices that are padding
+// get no buffer.
 void add_each(Stored& to, const StoredBuffer& whole, FusedBuffer::Each each);
 
 }  // namespace reshard

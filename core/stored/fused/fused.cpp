@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Fused buffers: cuts blocks of rows of several tensors by placements, and joins them along a dim.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -16,7 +17,7 @@
 namespace reshard {
 namespace {
 
-// Beyond, the segments of one block would take gigabytes.
+// More segments in one block would take gigabytes.
 constexpr std::int64_t kMostSegments = std::int64_t{1} << 24;
 
 class Fusing {
@@ -179,7 +180,7 @@ class Fusing {
       throw InputError("each: expected tensors of at least 2 dims, the first outermost in memory");
   }
 
-  // What a rank has of a block: what the placements leave it; if rows are mapped, of these runs.
+  // A rank's share of a block: what the placements assign to it or, if rows are mapped, these runs.
   struct BlockShare {
     std::size_t block;
     std::vector<IndexRun> runs;
@@ -235,7 +236,7 @@ class Fusing {
     }
   }
 
-  // One after another along the fused dim.
+  // The extents of shares that are joined along the fused dim.
   Shape extents_of(std::span<const BlockShare> shares) const {
     Shape out(shape_of(first_tensor()).size(), 0);
     std::int64_t joined = 0;
@@ -308,7 +309,7 @@ class Fusing {
     }
   }
 
-  // Strides by dim of the tensors, and the extents in memory order.
+  // The strides by dim of the tensors, and the extents in memory order.
   std::pair<DimVector, Shape> in_memory(const Shape& shape) const {
     DimVector strides(shape.size());
     Shape stored;
@@ -323,7 +324,8 @@ class Fusing {
     return {strides, stored};
   }
 
-  // A box of the block, as parts of its tensors. Single rows at equal distances are one part.
+  // Adds a box of the block as parts of its tensors. Single rows at equal distances become one
+  // part.
   void add_parts(std::size_t block, const Box& box, const DimVector& local,
                  const DimVector& strides, std::map<ModelTensorId, std::size_t>& last,
                  std::vector<StoredPart>& out) {
@@ -367,10 +369,11 @@ class Fusing {
   std::vector<BlockRows> rows_;  // by block
   std::vector<Layout> layouts_;  // of the fused rows
   RowStretches stretches_;
-  // If all ranks are padded alike, the most of one: along the dim, or of shares of a stack.
+  // Only if all ranks are padded alike: the greatest fused length and the greatest number of shares
+  // of any rank, and the extents of an entry of a stack.
   std::int64_t most_ = 0;
   std::size_t most_shares_ = 0;
-  Shape entry_;  // then, of the stack
+  Shape entry_;
 };
 
 }  // namespace

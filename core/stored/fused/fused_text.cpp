@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Reads the text of a block of a fused buffer: "q:4 k:1 v:1 x128", "lm_head pad64".
 #include <charconv>
 #include <optional>
 
@@ -8,7 +9,7 @@
 namespace reshard {
 namespace {
 
-// The number after `prefix`, if the word consists of both.
+// The number that follows `prefix`, if the word consists of the two.
 std::optional<std::int64_t> number_after(std::string_view word, std::string_view prefix) {
   std::int64_t value = 0;
   if (!word.starts_with(prefix)) return std::nullopt;

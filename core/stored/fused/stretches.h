@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rows of a fused block as few stretches of tensors, worked out once for all ranks that have
-// the same rows: interleaved rows are thousands of segments.
+// Divides the rows of a fused block into as few stretches of tensors as possible, once for all
+// ranks that have the same rows: interleaved rows are thousands of segments.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace reshard {
 
-// Rows of a block that are consecutive in a tensor; rows without a tensor are left out.
+// Rows of a block that are consecutive in one tensor. Rows without a tensor are left out.
 struct RowSegment {
   std::int64_t at;  // in the block
   ModelTensorId tensor;
@@ -25,13 +25,15 @@ struct BlockRows {
   std::vector<RowSegment> segments;  // ascending
 };
 
-// Rows [lo, hi) of a tensor that lie at equal distances: row lo at `offset`.
+// Rows [lo, hi) of a tensor that lie at equal distances in a buffer, beginning with row lo at
+// `offset`.
 struct RowStretch {
   ModelTensorId tensor;
   std::int64_t lo, hi, offset, stride;
 };
 
-// Extends `before` by rows of the same tensor, if the whole is one stretch; otherwise false.
+// Extends `before` by `next` if the two make one stretch of the same tensor; otherwise returns
+// false.
 inline bool join(RowStretch& before, const RowStretch& next) {
   const std::int64_t rows = before.hi - before.lo, distance = next.offset - before.offset;
   if (next.lo != before.hi || distance <= 0 || distance % rows != 0) return false;
@@ -46,7 +48,8 @@ inline bool join(RowStretch& before, const RowStretch& next) {
 
 class RowStretches {
  public:
-  // Rows [lo, hi) of a block, which lie `stride` apart from offset 0 on. `number` is the block's.
+  // The stretches of rows [lo, hi) of block `number`, if its rows lie `stride` apart from offset 0
+  // on.
   const std::vector<RowStretch>& of(std::size_t number, const BlockRows& block, std::int64_t lo,
                                     std::int64_t hi, std::int64_t stride) {
     auto [known, is_new] = known_.try_emplace({number, lo, hi, stride});

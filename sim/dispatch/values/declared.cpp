@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Draws the values of the tensors that a trace declares.
 #include "sim/dispatch/values/values.h"
 
 #include <algorithm>

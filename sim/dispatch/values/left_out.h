@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls whose values are not computed.
+// Calls of which the values are not computed.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace reshard::sim {
 
-// Whether nothing here says what the call computes. That of an operator that consists of others
+// Whether nothing here defines what the call computes. That of an operator that consists of others
 // shows when it is computed: compute() throws NotComputed.
 bool is_unknown(const DispatchedCall& call);
 

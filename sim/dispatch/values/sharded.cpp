@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Values of the shards of a tensor: assembled to the whole, moved by plans, masked for lookups.
 #include "sim/dispatch/values/values.h"
 
 #include <fmt/core.h>
@@ -19,8 +20,6 @@
 namespace reshard::sim {
 
 namespace {
-
-// ---- where a rank's elements are
 
 // By dim: the global index of every local one.
 using Places = std::vector<std::vector<std::int64_t>>;

@@ -30,7 +30,8 @@ constexpr std::string_view kMetadata = "Metadata", kMegatronsMetadata = "MCoreMe
                            kChunk = "ChunkStorageMetadata", kProperties = "TensorProperties",
                            kIndex = "MetadataIndex", kInfo = "_StorageInfo", kSize = "Size";
 
-// What PyTorch 2.0 to 2.15 and Megatron-Core write, and the paths of Python's releases.
+// The names in files of PyTorch 2.0 to 2.15 and Megatron-Core, and those of path classes in all
+// releases of Python.
 constexpr PickleGlobal kGlobals[] = {
     {kModule, kMetadata, true},
     {kMegatron, kMegatronsMetadata, true},
@@ -77,13 +78,13 @@ constexpr PickleGlobal kGlobals[] = {
     {"torch", "complex128", false},
 };
 
-// One pickle can name the same list of chunks for many tensors.
+// A limit is needed because a pickle can refer to one list of chunks from many tensors.
 constexpr std::int64_t kMostChunks = std::int64_t{1} << 24;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-// Fields of an object of PyTorch, far more than any has.
+// At most so many fields in an object of PyTorch; none has nearly as many.
 constexpr std::size_t kMostFields = 32;
 
-// "__3_0.distcp", perhaps in a folder.
+// The 3 of "__3_0.distcp", with or without a folder.
 std::optional<Rank> rank_of(std::string_view path) {
   std::string_view name = path.substr(path.rfind('/') + 1);
   if (!name.starts_with("__") || !name.ends_with(".distcp")) return std::nullopt;
@@ -142,7 +143,7 @@ class Reader {
   void check_object(PickleId id, std::string_view name, std::string_view where) const {
     if (!is(id, name)) fail(where, fmt::format("a {}", name), pickle_.shown(id));
   }
-  // The dict that is an object's state.
+  // The dict that is the object's state.
   PickleId fields(PickleId object, std::string_view where) const {
     auto state = pickle_.state(object);
     if (!state || pickle_[*state].kind != Kind::Dict ||
@@ -170,7 +171,7 @@ class Reader {
     if (pickle_[id].kind != Kind::Text) fail(where, "a text", pickle_.shown(id));
     return pickle_[id].text;
   }
-  // A Size of a tuple, or a tuple.
+  // A tuple, or a Size made from one.
   DimVector size_in(PickleId id, std::string_view where) const {
     constexpr std::string_view kWhat = "a Size of at most 8 integers from 0";
     PickleId tuple = id;
@@ -188,9 +189,9 @@ class Reader {
     return out;
   }
 
-  // ---- what they say
+  // ---- what they mean
 
-  // What is no tensor has no offset, and is not looked for.
+  // Entries without an offset are not tensors and are skipped.
   void read_files(PickleId dict) {
     constexpr std::string_view kWhere = "storage_data";
     for_each_entry(dict, kWhere, [&](PickleId key, PickleId value) {
@@ -222,7 +223,7 @@ class Reader {
     out_.tensors.push_back(std::move(out));
   }
 
-  // The first of a tuple that is the properties' state.
+  // The dtype is the first value in the tuple that is the state of the properties.
   DType dtype_in(PickleId properties, const std::string& where) const {
     check_object(properties, kProperties, where + ": properties");
     auto state = pickle_.state(properties);
@@ -275,7 +276,7 @@ class Reader {
     return {box, *rank, std::string(file->second)};
   }
 
-  // As PyTorch demands when it saves.
+  // PyTorch demands this as well when it saves.
   void check_cover(std::vector<Box> boxes, Int128 elements, const std::string& where,
                    const ForeignTensor& tensor) const {
     if (boxes.size() > 1)

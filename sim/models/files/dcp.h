@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The metadata of a distributed checkpoint of PyTorch (torch.distributed.checkpoint): which boxes
-// of which tensors are in it, and which rank saved each, as the names of the files say.
+// Reads the metadata of a distributed checkpoint of PyTorch (torch.distributed.checkpoint): which
+// boxes of which tensors it contains, and which rank saved each box, taken from the names of the
+// files.
 #pragma once
 
 #include <string>
@@ -18,22 +19,22 @@ struct DcpChunk {
 };
 struct DcpTensor {
   ForeignTensor tensor;
-  std::vector<DcpChunk> chunks;  // which have every element once
+  std::vector<DcpChunk> chunks;  // together they have every element once
 };
 struct DcpMetadata {
   std::vector<DcpTensor> tensors;
-  std::vector<std::string> left_out;  // the names of what is no tensor
-  // Of tensors that Megatron-Core saved in another shape than the model's.
+  std::vector<std::string> left_out;  // names of entries that are not tensors
+  // How many tensors Megatron-Core saved in another shape than the model's.
   std::int64_t reshaped = 0;
 };
 
-// Of `.metadata`, of which nothing is run. `place` names it in messages. Throws InputError for what
-// is not the metadata of such a checkpoint, dtypes that reshard does not know, chunks that are not
-// those of the tensor, and files whose names give no rank.
+// Reads the content of `.metadata` without running any of it. `place` names the file in messages.
+// Throws InputError if it is not the metadata of such a checkpoint, for dtypes that reshard does
+// not have, chunks that do not make up their tensor, and file names without a rank.
 DcpMetadata parse_dcp(std::string_view bytes, const std::string& place);
-// Of a folder with .metadata, or of that file.
+// `path` is the folder with .metadata, or that file.
 DcpMetadata read_dcp(const std::string& path);
-// `side` is "from" or "to". Buffers are the chunks.
+// Makes each chunk a buffer. `side` is "from" or "to".
 ForeignLayouts layouts_of(const DcpMetadata& metadata, std::string_view side);
 
 }  // namespace reshard::sim

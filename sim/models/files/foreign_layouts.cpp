@@ -44,7 +44,7 @@ ByName by_name(const std::vector<ForeignTensor>& tensors) {
   return out;
 }
 
-// The tensor, and the other name that both sides give it.
+// One tensor for a name that both sides have; it is an alias only if it is one on both sides.
 ForeignTensor same_tensor(const ForeignTensor& a, const ForeignTensor& b) {
   if (a.shape != b.shape || a.dtype != b.dtype)
     throw InputError(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a model lies on ranks, read from a file of another tool: the tensors, and lines of buffers as
-// files of layouts have them (docs/check.md).
+// The layout of a model as a file of another tool describes it: the tensors, and the buffers as
+// lines of a file of layouts (docs/check.md).
 #pragma once
 
 #include <cstdint>
@@ -20,41 +20,41 @@ struct ForeignTensor {
   std::string name;
   Shape shape;
   DType dtype;
-  // The tensor of which this is another name, if it is; one of the same side, which is no alias.
+  // The tensor of which this is another name; empty: none. It is of the same side, and not an alias
+  // itself.
   std::string alias_of = {};
 };
 
 struct ForeignLayouts {
   std::vector<ForeignTensor> tensors;
-  std::string buffers;             // lines of one side, or of both
+  std::string buffers;             // lines, of one side or of both
   std::int64_t end_rank = 0;       // greater than every rank in them
-  std::vector<std::string> notes;  // what was left out or assumed, a sentence each
+  std::vector<std::string> notes;  // what was left out or assumed, one sentence each
 };
 
-// Throws InputError "PLACE: tensor NAME: ..." for a name that is no UTF-8, and more than 2^62
-// bytes.
+// Throws InputError "PLACE: tensor NAME: ..." if the name is not UTF-8, or the tensor has more than
+// 2^62 bytes.
 void check_tensor(const ForeignTensor& tensor, const std::string& place);
 
-// The tensors of both sides, each once, other names of a tensor last. A name is another one's only
-// if each side that has it says so. Throws InputError for a tensor that the sides have with two
-// shapes or dtypes.
+// The tensors of both sides, each once; aliases come last. A name is an alias only if it is one on
+// each side that has it. Throws InputError if the sides disagree on the shape or dtype of a tensor.
 std::vector<ForeignTensor> joined(const std::vector<ForeignTensor>& from,
                                   const std::vector<ForeignTensor>& to);
-// Their lines.
+// The lines of the tensors.
 std::string tensor_lines(const std::vector<ForeignTensor>& tensors);
-// A whole file of layouts: header, tensors, buffers. The second joins two sides.
+// A complete file of layouts: header, tensors, buffers. The second function joins two sides.
 std::string layouts_text(const ForeignLayouts& both);
 std::string layouts_text(const ForeignLayouts& from, const ForeignLayouts& to);
 
-// Buffers that are boxes of tensors, dense and row-major. A buffer has its tensor's name; the
-// second one that a rank has of a tensor is NAME#2.
+// Writes buffers that are boxes of tensors, dense and row-major. A buffer has its tensor's name;
+// the second buffer of a rank for the same tensor is NAME#2.
 class BoxBuffers {
  public:
-  // "from" or "to".
+  // `side` is "from" or "to".
   explicit BoxBuffers(std::string_view side) : side_(side) {}
-  // The box is not empty. The tensors must outlive this.
+  // `box` must not be empty. The tensors must outlive this.
   void add(Rank rank, const ForeignTensor& tensor, const Box& box);
-  // In the order of adding; ranks that have the same are one line.
+  // In the order in which they were added; ranks with the same box share a line.
   std::string lines() const;
   std::int64_t end_rank() const { return end_rank_; }
 

@@ -27,13 +27,13 @@ struct Parallelism {
   std::int64_t stage() const { return gpus / pp; }
 };
 
-// Axes of the ranks of a stage, outermost first.
+// The axes of the ranks of one stage, outermost first.
 struct Grid {
   struct Axis {
     std::string_view name;
     std::int64_t size;
   };
-  std::vector<Axis> axes;  // of more than one rank
+  std::vector<Axis> axes;  // only axes of more than one rank
 
   Grid(std::initializer_list<Axis> all) {
     for (const Axis& axis : all)
@@ -53,7 +53,8 @@ struct Grid {
   }
 };
 
-// The axis that cuts a tensor, and the dim; none: it is whole on every rank of the stage.
+// The axis that cuts a tensor and the dim that it cuts. Without an axis, every rank of the stage
+// has the whole tensor.
 struct Cut {
   std::string_view axis;
   int dim;
@@ -73,7 +74,7 @@ bool divides(const ForeignTensor& tensor, const Grid& grid) {
          (cut->dim < tensor.shape.size() && tensor.shape[cut->dim] % grid.size(cut->axis) == 0);
 }
 
-// One side: its ranks from `first` on, a stage after the other.
+// One side: its ranks from `first` on, stage by stage.
 struct Side {
   std::string_view name;  // "from" or "to"
   Parallelism sizes;
@@ -132,7 +133,7 @@ class SystemReader {
         fmt::format("{}: {}: num_gpus: expected {}, found {}", place_, side, expected, found));
   }
 
-  // Those with an underscore first are comments.
+  // Fields that begin with an underscore are comments.
   static void refuse_others(const TraceJson& json, const std::string& where,
                             std::initializer_list<std::string_view> known) {
     for (const auto& [key, value] : json.items())
@@ -164,7 +165,7 @@ class SystemReader {
     return out;
   }
 
-  // Two grids over the same ranks, of which dp_size says nothing.
+  // The two grids cover the same ranks; dp_size gives neither.
   Side trainers(const Parallelism& sizes) const {
     if (sizes.stage() % (sizes.tp * sizes.cp) != 0)
       fail("train",

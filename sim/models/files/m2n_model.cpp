@@ -17,7 +17,7 @@ namespace reshard::sim {
 namespace {
 
 constexpr JsonLimits kLimits{8, std::int64_t{1} << 24, std::size_t{1} << 20};
-// What the benchmark cuts.
+// The benchmark does not transfer tensors of more dims.
 constexpr int kMostDims = 3;
 constexpr std::string_view kExperts = ".experts.";
 
@@ -29,7 +29,8 @@ constexpr std::pair<std::string_view, DType> kDtypes[] = {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Of "X.experts.<number>.Y": "X.experts.Y"; nothing for other names. The last such place counts.
+// "X.experts.Y" for "X.experts.<number>.Y"; nothing for other names. If there are several such
+// places, the last counts.
 std::optional<std::string> joined_name(std::string_view name) {
   for (std::size_t at = name.rfind(kExperts); at != std::string_view::npos && at > 0;
        at = name.rfind(kExperts, at - 1)) {
@@ -78,7 +79,7 @@ class Reader {
     return fmt::format("{}: tensor {}", place_, reshard::quoted(name, 200));
   }
 
-  // Fields of other names mean nothing to the benchmark.
+  // Fields with other names are ignored, as the benchmark does.
   ForeignTensor read_tensor(const std::string& name, const TraceJson& json) {
     const std::string place = where(name);
     if (!json.is_object())
@@ -88,7 +89,7 @@ class Reader {
     ForeignTensor out{name, {}, DType::BF16};
     constexpr std::string_view kWhat = "a list of at most 7 integers from 0";
     const TraceJson& shape = fields.required("shape", kWhat);
-    // One dim less than layouts can have, as that of the experts is still to come.
+    // One dim fewer than layouts can have, because experts add one.
     if (!shape.is_array() || shape.size() >= kMaxDims) fields.fail("shape", kWhat, shape);
     for (const TraceJson& extent : shape) {
       auto number = integer_in(extent, 0, kMaxBytes);
@@ -139,7 +140,7 @@ class Reader {
 
   const std::string& place_;
   std::map<std::string, ForeignTensor> tensors_;
-  std::map<std::string, Group> groups_;  // experts, by the name of all together
+  std::map<std::string, Group> groups_;  // experts, by their common name
   M2nModel out_;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A reader of Python's pickles, protocol 2 to 5, that runs nothing. A pickle names functions and
-// their arguments, and Python's own reader calls them. Here a name must be on the reader's list,
-// and what it would be called with is kept as a value.
+// Reads Python's pickles, protocols 2 to 5, without running anything. A pickle names functions and
+// their arguments, which Python's own reader calls. This reader accepts only names on a list, and
+// keeps the arguments as a value.
 //
-// Values are kept in one list and name each other by number, so that what a pickle shares stays
-// shared. A value can contain itself: who walks down a pickle must know how far.
+// Values are in one list and refer to each other by number, so that what a pickle shares stays
+// shared. A value can contain itself, so code that descends into a pickle must limit the depth.
 #pragma once
 
 #include <cstdint>
@@ -31,45 +31,46 @@ struct PickleValue {
     List,    // entries
     Tuple,   // entries
     Dict,    // entries: key, value, key, value, ...
-    Global,  // text: its name, "bfloat16" of the module torch; number: of it in the reader's list
-    Object,  // text: the name of what makes it; entries: the tuple of its arguments, its state
+    Global,  // text: its name, "bfloat16" of module torch; number: its index in the list of names
+    Object,  // text: the name of its class or function; entries: the tuple of arguments, the state
   };
   Kind kind = Kind::None;
-  std::uint32_t list = 0;  // number of its entries' list
+  std::uint32_t list = 0;  // the number of its list of entries
   std::int64_t number = 0;
   std::string_view text = {};
 };
 
-// What a pickle may name.
+// A name that a pickle may contain.
 struct PickleGlobal {
   std::string_view module, name;
-  bool is_callable;  // a class or function, of which values can be made
+  bool is_callable;  // a class or function that makes values
 };
 
 class Pickle {
  public:
-  // Keeps views of `bytes` and `globals`. `place` names the file in messages. Throws InputError for
-  // whatever is no pickle of these protocols, other names, integers of more than 64 bits, and more
-  // than 2^25 values.
+  // Keeps views of `bytes` and `globals`. `place` names the file in messages. Throws InputError if
+  // this is not a pickle of these protocols, and for other names, integers of more than 64 bits,
+  // and more than 2^25 values.
   Pickle(std::string_view bytes, std::span<const PickleGlobal> globals, const std::string& place);
 
   PickleId root() const { return root_; }
   const PickleValue& operator[](PickleId id) const { return values_[id]; }
-  // Of a list, tuple, dict or object; otherwise none.
+  // The entries of a list, tuple, dict or object; empty for other values.
   std::span<const PickleId> entries(PickleId id) const;
-  // What a dict has under a text; the last of several, as in Python.
+  // The value of a text key in a dict; the last one if the key is repeated, as in Python.
   std::optional<PickleId> find(PickleId dict, std::string_view key) const;
-  // Of an object.
+  // The tuple of arguments that an object is made from.
   PickleId arguments(PickleId object) const { return entries(object)[0]; }
   std::optional<PickleId> state(PickleId object) const;
-  // A value as messages show it: "'abc'", "17", "a list of 3", "a Size".
+  // A value as messages print it: "'abc'", "17", "a list of 3", "a Size".
   std::string shown(PickleId id) const;
 
  private:
   friend class PickleReader;
 
   IndexVector<PickleId, PickleValue> values_;
-  std::vector<std::vector<PickleId>> lists_{1};  // the first is empty and nobody's own
+  std::vector<std::vector<PickleId>> lists_{
+      1};  // the first is empty and belongs to every value without entries
   PickleId root_{};
 };
 

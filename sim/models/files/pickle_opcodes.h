@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The opcodes of Python's pickles, by the names of Python's module pickletools.
+// The opcodes of Python's pickles, named as in Python's module pickletools.
 #pragma once
 
 #include <string>
 
 namespace reshard::sim {
 
-// Those that are read.
+// The opcodes that the reader supports.
 namespace op {
 inline constexpr unsigned char kMark = '(', kStop = '.', kPop = '0', kPopMark = '1', kNone = 'N',
                                kBinInt = 'J', kBinInt1 = 'K', kBinInt2 = 'M', kBinFloat = 'G',
@@ -22,7 +22,7 @@ inline constexpr unsigned char kMark = '(', kStop = '.', kPop = '0', kPopMark = 
                                kByteArray8 = 0x96;
 }  // namespace op
 
-// Of one that is not read: "opcode INST", or its number if there is none such.
+// An opcode that it does not support: "opcode INST", or the number if no such opcode exists.
 std::string opcode_name(unsigned char opcode);
 
 }  // namespace reshard::sim

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// The stack machine that reads a pickle: one function for each group of opcodes.
 #include "sim/models/files/pickle.h"
 
 #include <algorithm>
@@ -16,10 +17,10 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-// Values, entries of lists, names of values (the memo) and what waits on the stack.
+// A limit on values, list entries, the memo (numbered values), and the depth of the stack, each.
 constexpr std::size_t kMostValues = std::size_t{1} << 25;
 
-// Opcodes of texts and bytes, whose number is before them in so many bytes.
+// Opcodes of texts and bytes, which begin with the length in so many bytes.
 struct TextOpcode {
   unsigned char opcode;
   Kind kind;
@@ -84,7 +85,7 @@ class PickleReader {
     at_ += count;
     return out;
   }
-  // As many bytes as a number of this width before them says.
+  // A number of this width, then as many bytes as it states.
   std::string_view take_sized(std::uint64_t width) { return take(little_endian(take(width))); }
   std::string_view take_line() {
     std::size_t end = bytes_.find('\n', at_);
@@ -118,7 +119,7 @@ class PickleReader {
     if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("a value before it", "none");
     return out_.values_[stack_.back()];
   }
-  // Those from the last mark on, which ends.
+  // Takes the values above the last mark, and the mark.
   std::vector<PickleId> pop_marked() {
     if (marks_.empty()) fail("a mark before it", "none");
     auto from = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
@@ -143,7 +144,7 @@ class PickleReader {
     add(value);
   }
 
-  // ---- groups of opcodes: false for one of another group
+  // ---- groups of opcodes; each returns false for an opcode of another group
 
   void push_text(Kind kind, std::string_view text) { add({kind, 0, 0, text}); }
   void push_int(std::int64_t number) { add({Kind::Int, 0, number}); }
@@ -192,7 +193,7 @@ class PickleReader {
     }
   }
 
-  // Big-endian, unlike all other numbers.
+  // Floats are big-endian, unlike all other numbers.
   void read_float() {
     std::string bytes(take(8));
     std::reverse(bytes.begin(), bytes.end());
@@ -295,7 +296,7 @@ class PickleReader {
         return false;
     }
   }
-  // Python numbers them in turn.
+  // Python numbers memo entries consecutively.
   void put(std::uint64_t key) {
     top();
     if (memo_.size() >= kMostValues) fail_many();
@@ -308,7 +309,7 @@ class PickleReader {
     if (key >= memo_.size()) fail("a value that was kept", fmt::format("none of number {}", key));
     push(memo_[key]);
   }
-  // A mark, if nothing came after it.
+  // Drops the top value, or a mark if nothing follows it.
   void drop() {
     if (!marks_.empty() && marks_.back() == stack_.size())
       marks_.pop_back();
@@ -350,7 +351,7 @@ class PickleReader {
          fmt::format("{}, which is not used", printable(fmt::format("{}.{}", module, name), 200)));
   }
 
-  // A call of something with a tuple of arguments, which is kept and never made.
+  // Records a call with a tuple of arguments, without making it.
   void make() {
     PickleId arguments = pop(), callee = pop();
     const PickleValue& global = out_[callee];
@@ -375,11 +376,11 @@ class PickleReader {
   std::string_view bytes_;
   std::span<const PickleGlobal> globals_;
   const std::string& place_;
-  std::size_t at_ = 0, start_ = 0;  // the next byte, and the opcode's
+  std::size_t at_ = 0, start_ = 0;  // of the next byte; of the opcode
   std::vector<PickleId> stack_;
   std::vector<std::size_t> marks_;
   std::vector<PickleId> memo_;
-  std::size_t entries_ = 0;  // of all lists
+  std::size_t entries_ = 0;  // in all lists
   bool done_ = false;
 };
 

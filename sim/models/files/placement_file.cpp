@@ -17,7 +17,7 @@
 namespace reshard::sim {
 namespace {
 
-// Where the axes count, as -1 where they do not.
+// Coordinates along the axes that count; -1 along the others.
 template <class Axes>
 PlacementCoordinates along(const PlacementCoordinates& at, const Axes& axes) {
   PlacementCoordinates out;
@@ -51,7 +51,7 @@ class Checker {
                                  reshard::quoted(name_of(tensor), 200), expected, found));
   }
 
-  // Each is compared with the first of its group alone: then all are the same.
+  // Comparing each with the first of its group is enough to show that all are equal.
   void check_aliases(const PlacementTensor& tensor) const {
     if (tensor.aliases.empty()) return;
     auto first = by_name_.find(tensor.aliases.front());
@@ -70,7 +70,7 @@ class Checker {
     }
   }
 
-  // Each owner, and each replica of what it owns, has every element once.
+  // Each owner must have every element exactly once, and so must each replica of what it owns.
   void check_cover(const PlacementTensor& tensor) {
     if (tensor.fragments.empty()) fail(tensor, "at least one fragment", "none");
     std::map<std::pair<Owner, Replica>, std::vector<Box>> covers;
@@ -97,7 +97,8 @@ class Checker {
       fail(tensor, "each element once in a replica", "some twice");
   }
 
-  // How many the participants of an owner are; worked out once for all tensors of equal axes.
+  // The number of replicas among an owner's participants; computed once for all tensors of equal
+  // axes.
   std::size_t replicas_of(const PlacementTensor& tensor, const Owner& owner) {
     auto [found, is_new] = replicas_.try_emplace({tensor.is_owned, tensor.is_replicated});
     if (is_new) {

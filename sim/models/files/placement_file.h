@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The placement manifests of Mooncake (mooncake-reshard), which `weight_placement_to_json` writes:
-// which box of which tensor each participant has.
+// Reads the placement manifests of Mooncake (mooncake-reshard), as `weight_placement_to_json`
+// writes them: which box of which tensor each participant has.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace reshard::sim {
 
-// `side` is "from" or "to". Participants are the ranks from `first_rank` on, in the order of the
-// topology; each fragment is a buffer. `place` names the text in messages. Throws InputError for
-// fields that are missing or not known, and for what the format refuses: participants without a
-// part, fragments that are not in their tensor, and tensors of which a replica or an owner lacks
-// elements or has some twice. Ids, which are digests, are not compared, nor is what axes split with
-// the boxes.
+// `side` is "from" or "to". Participants become the ranks from `first_rank` on, in the order of the
+// topology; each fragment becomes a buffer. `place` names the text in messages. Throws InputError
+// for missing or unknown fields, and for what the format forbids: participants without a part,
+// fragments outside their tensor, and tensors with elements that a replica or an owner lacks or has
+// twice. Ids, which are digests, are not checked, nor is that the boxes are those which the axes
+// imply.
 ForeignLayouts parse_placement(std::string_view text, const std::string& place,
                                std::string_view side, std::int64_t first_rank);
-// Of a file.
+// The same, from a file.
 ForeignLayouts read_placement(const std::string& path, std::string_view side,
                               std::int64_t first_rank);
 

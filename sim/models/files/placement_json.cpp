@@ -96,7 +96,7 @@ class Reader {
     if (!value.is_null() && !integer_in(value, 0, kMaxBytes))
       fields.fail(key, "an integer from 0 or null", value);
   }
-  // cp came later.
+  // Older files have no cp.
   static PlacementCoordinates coordinates(TraceFields& fields, const std::string& where) {
     PlacementCoordinates out{};
     read_object(
@@ -108,7 +108,7 @@ class Reader {
     return out;
   }
 
-  // ---- what they say
+  // ---- what they mean
 
   void read_topology(TraceFields& fields) {
     const std::string where = place_ + ": topology";
@@ -227,7 +227,7 @@ class Reader {
     return box_at(lo, extents);
   }
 
-  // All fragments of a tensor name the same.
+  // All fragments of a tensor must name the same aliases.
   static void read_aliases(TraceFields& fields, const std::string& where, PlacementTensor& tensor) {
     const TraceJson& list = fields.required("aliases", "a list of texts");
     std::vector<std::string> out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fields of a placement manifest, and what they must be each by itself.
+// Reads the fields of a placement manifest, and checks each by itself.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace reshard::sim {
 
-// Along the axes dp, tp, pp, ep and cp.
+// The axes of coordinates, in this order.
 inline constexpr std::array<std::string_view, 5> kPlacementAxes{"dp", "tp", "pp", "ep", "cp"};
 using PlacementCoordinates = std::array<std::int64_t, kPlacementAxes.size()>;
 
@@ -24,10 +24,11 @@ struct PlacementFragment {
 
 struct PlacementTensor {
   ForeignTensor tensor;
-  // Axes along which each rank has a copy of its own, and along which some ranks have it; by axis.
+  // By axis: whether each rank along it has a copy of its own; whether only some ranks have the
+  // tensor.
   std::array<bool, kPlacementAxes.size()> is_replicated{}, is_owned{};
   std::vector<PlacementFragment> fragments = {};
-  std::vector<std::string> aliases = {};  // ascending, its own name included; empty: none
+  std::vector<std::string> aliases = {};  // ascending, including its own name; empty: none
 };
 
 struct PlacementManifest {

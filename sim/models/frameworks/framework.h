@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The frameworks that hold models, a row each: how they spread a model over ranks.
+// The frameworks that hold models, one row each: how they distribute a model over ranks.
 #pragma once
 
 #include <cstdint>
@@ -21,29 +21,30 @@ struct Side {
   Parallelism& options;
   std::vector<Rank> ranks;
   SideLines& lines;
-  std::vector<std::string>& notes;  // what is assumed, a sentence each
+  std::vector<std::string>& notes;  // assumptions, one sentence each
 };
 
 struct FrameworkRow {
   std::string_view name;
-  std::string_view words;  // that it takes, for messages and help
-  std::string_view what;   // of it, for help
+  std::string_view words;  // that it accepts, for messages and help
+  std::string_view what;   // a description for help
   bool holds_scales;       // FP8 weights with scales of blocks
-  // How many ranks the words need. Throws InputError.
+  // The number of ranks that the words require. Throws InputError.
   std::int64_t (*ranks)(const Model& model, Parallelism& options);
-  // Writes the lines of a side that has so many. Throws InputError for what the framework refuses.
+  // Writes the lines of a side with that number of ranks. Throws InputError for what the framework
+  // does not support.
   void (*write)(const Side& side);
 };
 std::span<const FrameworkRow> frameworks();
-// Throws InputError for one that is not known.
+// Throws InputError if the framework is not known.
 const FrameworkRow& framework_of(const Parallelism& options);
 
-// ---- what several frameworks do -----------------------------------------------------------------
+// ---- used by several frameworks -----------------------------------------------------------------
 
 // Throws InputError "FIELD: KEY: expected a number that divides WHAT, found N".
 void require_divides(const Side& side, std::string_view key, std::int64_t n, std::int64_t length,
                      std::string_view what);
-// Experts in a row: what is before the name of a projection, "model.layers.3.mlp.experts.".
+// The part of a stacked expert's name before the projection: "model.layers.3.mlp.experts.".
 std::string experts_prefix(const Weight& expert);
 
 std::int64_t megatron_ranks(const Model& model, Parallelism& options);

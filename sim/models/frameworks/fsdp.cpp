@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The correction bias of a router is no parameter at Hugging Face, but a buffer: whole everywhere.
+// FSDP2, which cuts each parameter that tensor parallelism has cut before (PyTorch,
+// distributed/fsdp/_fully_shard/_fsdp_param.py), and frameworks that flatten parameters: FSDP1,
+// layer by layer, and DeepSpeed's ZeRO-3, one parameter at a time
+// (runtime/zero/partition_parameters.py).
 //
-// FSDP2, which cuts what tensor parallelism left of each parameter (PyTorch,
-// distributed/fsdp/_fully_shard/_fsdp_param.py), and what flattens parameters: FSDP1, a layer at a
-// time, and DeepSpeed's ZeRO-3, one parameter at a time (runtime/zero/partition_parameters.py).
+// Hugging Face has the correction bias of a router as a buffer, not a parameter, so every rank has
+// all of it.
 #include <fmt/core.h>
 
 #include "core/base/errors.h"
@@ -43,10 +45,10 @@ class Fsdp2 {
   }
 
  private:
-  // dim 0, of which tp takes its part first.
+  // Placements that cut dim 0 first by tp, then by FSDP2.
   std::string rows_twice(std::int64_t rows) const {
-    // PyTorch prints a strided shard; where tp does not divide the rows, the order says what ranks
-    // have (PyTorch issue 168134).
+    // PyTorch prints this as a strided shard; where tp does not divide the rows, only the shard
+    // order gives what ranks really have (PyTorch issue 168134).
     return rows % tp_ == 0 ? fmt::format("R_S(0,{})S(0)", tp_) : "RS(0)[1]S(0)[0]";
   }
 
@@ -66,7 +68,7 @@ class Fsdp2 {
   MeshLines mesh_;
 };
 
-// The model's parameters as they are before they are flattened.
+// Writes the model's parameters as they are before they are flattened.
 void write_flat(const Side& side, bool by_layer) {
   MeshLines mesh = mesh_lines({{"dp", std::ssize(side.ranks)}}, side.ranks);
   auto add = [&](const WeightGroup& group, std::string_view name) {
@@ -82,7 +84,7 @@ void write_flat(const Side& side, bool by_layer) {
     }
     if (by_layer && !names.empty()) side.lines.flat_of(name, names, {"dp"}, 1, 1);
   };
-  // FSDP1 wraps the layers; what is left is the outermost flat parameter.
+  // FSDP1 wraps each layer; the outermost flat parameter has the rest.
   for (const WeightGroup& layer : side.model.layers) add(layer, layer.prefix + "_flat_param");
   WeightGroup rest{"", side.model.embedding.weights};
   for (const Weight& weight : side.model.head.weights) rest.weights.push_back(weight);

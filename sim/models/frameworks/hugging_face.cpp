@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hugging Face's tensor parallelism (transformers, distributed/tensor_parallel.py), and all of a
-// model on every rank, named as in its files.
+// Hugging Face's tensor parallelism (transformers, distributed/tensor_parallel.py), and the whole
+// model on every rank, with the names of its files.
 #include <fmt/core.h>
 
 #include "core/base/errors.h"
@@ -25,7 +25,7 @@ void write_hugging_face(const Side& side) {
   for (const ModelParameter& of : parameters_of(side.model, ExpertForm::InMemory)) {
     std::string placements;
     const int last = of.weight->shape.size() - 1;
-    // By torch.chunk, so that the last ranks can have less.
+    // Cut by torch.chunk, so the last ranks can have less.
     if (of.is_expert && is_ep)
       placements = "RS(0)";
     else if (!is_ep && of.weight->role != Role::Embedding && of.cut == CutBy::Rows)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Megatron-Core: tensors of section 4 of its own code (core/transformer), on two grids of the same
-// ranks (core/parallel_state.py): tp, cp, dp, pp for dense layers and etp, ep, edp, pp for experts.
+// Megatron-Core: its tensors (core/transformer) on two grids of the same ranks
+// (core/parallel_state.py): tp, cp, dp, pp for dense layers and etp, ep, edp, pp for experts.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -71,7 +71,7 @@ class Writer {
   using Place = std::tuple<std::int64_t, int, std::int64_t>;
 
   std::int64_t tp() const { return grids_.dense[Tp].size; }
-  // That share the optimizer's state of dense layers.
+  // The number of ranks that share the optimizer state of dense layers.
   std::int64_t data_ranks() const { return grids_.dense[Dp].size * grids_.dense[Cp].size; }
 
   void read_bucket_size() {
@@ -141,7 +141,7 @@ class Writer {
         vocabulary("output_layer.weight", weight);
   }
 
-  // `elements` are those of a rank.
+  // `elements` is the number per rank.
   void put(const std::string& name, const Weight& weight, std::string_view placements,
            std::int64_t elements, const std::vector<std::string>& blocks = {}) {
     const std::vector<std::string> of = blocks.empty() ? std::vector{weight.name} : blocks;
@@ -232,7 +232,8 @@ class Writer {
     for (const Weight& weight : layer.weights) other(to, layer, weight);
   }
 
-  // Per KV head, its query heads, k and v; cut by raw rows (core/transformer/attention.py).
+  // For each KV head its query heads, then k and v; cut by rows whether or not they end with a head
+  // (core/transformer/attention.py).
   void write_attention(const WeightGroup& layer, const std::string& own) {
     for (bool bias : {false, true}) {
       const Weight *q = layer.find(Role::Query, bias), *k = layer.find(Role::Key, bias),
@@ -252,8 +253,8 @@ class Writer {
       column(own + "core_attention.softmax_offset", *sinks);
   }
 
-  // Up projections are cut by heads; down projections are whole with Transformer Engine, else cut
-  // by rows (core/transformer/multi_latent_attention.py).
+  // Up projections are cut by heads. Down projections are whole with Transformer Engine and cut by
+  // rows without it (core/transformer/multi_latent_attention.py).
   void write_mla(const WeightGroup& layer, const std::string& own) {
     auto down = [&](std::string_view name, const Weight& weight) {
       if (has_te_)
@@ -276,7 +277,7 @@ class Writer {
           *layer.find(Role::KeyValueLatentNorm));
   }
 
-  // Gate and up are cut one by one and then joined (partition_stride 2).
+  // Gate and up are each cut, then joined (partition_stride 2).
   void write_mlp(const WeightGroup& layer, Role gate, const std::string& to) {
     auto role = [&](int i) { return static_cast<Role>(static_cast<int>(gate) + i); };
     for (bool bias : {false, true}) {
@@ -307,8 +308,8 @@ class Writer {
     }
   }
 
-  // The rank's own experts: weight0, weight1, .. of one module, or a module each (spec=local), or
-  // all of them in one buffer, each transposed.
+  // Either weight0, weight1, ... for the rank's own experts, or all of them transposed in one
+  // buffer.
   void expert(const std::string& to, std::string_view name, const std::vector<std::string>& blocks,
               const Weight& weight, std::string_view placements, int dim) {
     BufferExtras extras{.dim = dim};
@@ -342,7 +343,7 @@ class Writer {
     }
   }
 
-  // What a file of names added.
+  // Writes a weight that a file of roles added.
   void other(const std::string& to, const WeightGroup& group, const Weight& weight) {
     const std::string name = to + weight.name.substr(group.prefix.size());
     if (weight.role == Role::Whole) whole(name, weight);
@@ -363,7 +364,7 @@ class Writer {
   std::string layout_, prefix_, flattened_;
   bool has_te_ = true, is_grouped_ = false, has_optimizer_ = false;
   std::int64_t vocabulary_multiple_ = 128, most_in_bucket_ = 0;
-  std::vector<Registered> parameters_;  // of the chunk
+  std::vector<Registered> parameters_;  // of the model chunk
   MeshLines dense_, expert_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which rank has which coordinates in Megatron-Core: two grids of the same ranks
+// The coordinates of each rank in Megatron-Core, which has two grids of the same ranks
 // (core/parallel_state.py, RankGenerator).
 #pragma once
 
@@ -20,16 +20,16 @@ struct MegatronGrids {
   };
   using Grid = std::array<GridAxis, kAxisCount>;
 
-  Grid dense, expert;  // `Tp` of the latter is etp, its `Dp` edp
+  Grid dense, expert;  // in `expert`, `Tp` is etp and `Dp` is edp
 
-  // The rank at three coordinates of a grid and a stage.
+  // The rank at three coordinates of a grid in a stage.
   static std::int64_t rank(const Grid& grid, const std::array<std::int64_t, 3>& at,
                            std::int64_t stage, const std::array<Axis, 3>& axes);
   std::int64_t ranks() const;
 };
 
-// By the words tp, cp, dp, pp, ep, etp (tp) and order (tp-cp-ep-dp-pp, the first fastest). Throws
-// InputError for grids that do not fit each other.
+// Reads the words tp, cp, dp, pp, ep, etp (default: tp) and order (tp-cp-ep-dp-pp, the first
+// fastest). Throws InputError if the two grids do not fit each other.
 MegatronGrids megatron_grids(const Model& model, Parallelism& options);
 
 }  // namespace reshard::sim

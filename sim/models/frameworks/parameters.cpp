@@ -35,8 +35,8 @@ CutBy cut_of(const Weight& weight) {
   }
 }
 
-// "model.layers.3.mlp.experts.gate_proj.weight" with another projection: "gate_up_proj"; of biases
-// in memory, "gate_up_proj_bias".
+// Replaces the projection in "model.layers.3.mlp.experts.gate_proj.weight", for example by
+// "gate_up_proj"; a bias in memory becomes "gate_up_proj_bias".
 std::string expert_name(const Weight& weight, std::string_view projection) {
   std::size_t at = weight.name.find("experts.");
   return fmt::format("{}experts.{}{}", weight.name.substr(0, at), projection,
@@ -102,13 +102,13 @@ class Parameters {
 
   void add_expert(const Weight& weight) {
     if (form_ == ExpertForm::InFiles && !model_.has_paired_gate) {
-      // A tensor for each expert: "..experts.17.gate_proj.weight".
+      // One tensor per expert: "..experts.17.gate_proj.weight".
       std::size_t at = weight.name.find("experts.") + std::string_view("experts.").size();
       std::string name = weight.name.substr(0, at) + "{}." + weight.name.substr(at);
       out_.push_back({name, {weight.name}, &weight, {.each = "global"}, cut_of(weight), true});
       return;
     }
-    // gpt_oss has its matrices transposed, and gate and up rows in turn.
+    // The matrices of gpt_oss are transposed, and its gate and up rows alternate.
     BufferExtras extras;
     if (model_.has_paired_gate && !weight.is_bias()) extras.order = "[0, 2, 1]";
     if (weight.role == Role::ExpertDown) {

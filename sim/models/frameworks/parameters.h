@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parameters of a model as Hugging Face's code has them, in memory or in files.
+// The parameters of a model as Hugging Face has them, in memory or in files.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace reshard::sim {
 
-enum class CutBy : std::uint8_t { None, Rows, Columns };  // of each matrix, by tensor parallelism
+enum class CutBy : std::uint8_t { None, Rows, Columns };  // how tensor parallelism cuts each matrix
 
 struct ModelParameter {
   std::string name;
@@ -19,13 +19,13 @@ struct ModelParameter {
   const Weight* weight;             // one of them
   BufferExtras extras;
   CutBy cut;
-  bool is_expert;  // of all experts: its first dim is their number
+  bool is_expert;  // of all experts of a layer; the first dim is the expert's number
 };
 
-// In files experts are tensors of their own; in memory (transformers 5) those of a layer are one
-// parameter.
+// In files each expert has its own tensors; in memory (transformers 5) the experts of a layer are
+// one parameter.
 enum class ExpertForm : std::uint8_t { InFiles, InMemory };
-// In the order of the model; a head that is the embedding is left out.
+// In the order of the model. A head that is tied to the embedding is left out.
 std::vector<ModelParameter> parameters_of(const WeightGroup& group, const Model& model,
                                           ExpertForm form);
 std::vector<ModelParameter> parameters_of(const Model& model, ExpertForm form);

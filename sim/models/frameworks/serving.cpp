@@ -53,7 +53,7 @@ class Writer {
     side_.lines.buffer(name, mesh, blocks, weight, placements, extras);
   }
 
-  // Under its own name, cut as its role says.
+  // Under its own name, cut according to its role.
   void own(const Weight& weight) {
     const int last = weight.shape.size() - 1;
     switch (weight.role) {
@@ -130,7 +130,7 @@ class Writer {
     }
   }
 
-  // "model.layers.3.self_attn.q_proj.weight" with another projection.
+  // Replaces the projection in "model.layers.3.self_attn.q_proj.weight".
   static std::string renamed(const Weight& weight, std::string_view projection) {
     std::size_t end = weight.name.rfind('.'), begin = weight.name.rfind('.', end - 1);
     return weight.name.substr(0, begin + 1) + std::string(projection) + weight.name.substr(end);
@@ -173,14 +173,14 @@ class Writer {
     put(name, stage_->dense, gate, {gate.name, up.name}, "RS(0)");
   }
 
-  // w13 [gate | up] with `up`, otherwise w2.
+  // Writes w13 [gate, up] if `up` is given, otherwise w2.
   void write_expert(const Weight& weight, const Weight* up) {
     const bool is_first = up != nullptr, bias = weight.is_bias();
     if (is_first)
       require_divides(side_, "tp", serving_.expert_tp, weight.shape[1], "rows of " + weight.name);
     std::vector<std::string> blocks{weight.name};
     if (is_first) blocks.push_back(up->name);
-    // gpt_oss keeps gate and up rows in turn, as its checkpoint has them.
+    // gpt_oss keeps gate and up rows alternating, as in its checkpoint.
     if (is_first && model_.has_paired_gate)
       blocks = {fmt::format("{}:1 {}:1 x1", weight.name, up->name)};
     // The ranks that cut an expert add up what they compute, and the bias only once.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What vLLM and SGLang have in common: the tensors of a stage, on meshes that differ.
+// What vLLM and SGLang have in common: the tensors of a stage, on meshes that each framework
+// defines.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 
 namespace reshard::sim {
 
-// The meshes of a stage, each of two axes: copies, and the ranks that cut; experts of three:
-// copies, ep, tp; `expert_firsts` are of those the first along tp.
+// The meshes of a stage. Each has two axes, copies and the ranks that cut; the mesh of experts has
+// three: copies, ep, tp.
 struct ServingStage {
   std::vector<int> layers = {};
   bool has_embedding = false, has_head = false;
@@ -41,8 +42,8 @@ void set_experts(ServingStage& stage, std::int64_t copies, const Serving& servin
 // Layers of each stage: those of the word `layers`, else by the framework's rule.
 std::vector<int> layer_counts(const Side& side, int stages, std::vector<int> (*rule)(int, int));
 
-// Experts' numbers by rank: linear, in turn, or slots of which the last hold experts a second time
-// (EPLB, before it has moved any). Throws InputError for slots that ep does not divide.
+// The numbers of each rank's experts: consecutive, in turn, or slots of which the last repeat
+// experts (EPLB, before it moves any). Throws InputError if ep does not divide the slots.
 std::string expert_map_of(const Side& side, std::int64_t ep, bool in_turn, bool is_even);
 
 void write_serving(const Side& side, const Serving& serving);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// SGLang: stages of tp ranks each. Attention's data parallelism and the experts' groups divide
-// these ranks and do not multiply them (srt/distributed/parallel_state.py); inside, the experts'
-// tensor parallelism is fastest.
+// SGLang: each stage has tp ranks. The data parallelism of attention and the groups of experts
+// divide these ranks instead of multiplying them (srt/distributed/parallel_state.py). The tensor
+// parallelism of experts varies fastest.
 #include <fmt/core.h>
 
 #include "core/base/errors.h"

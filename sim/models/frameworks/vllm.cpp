@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// vLLM: ranks dp, pp, tp of each engine, tp fastest (distributed/parallel_state.py). With expert
-// parallelism the ranks dp x tp of a stage share the experts; without it they cut each of them
-// (layers/fused_moe/config.py).
+// vLLM: each engine has ranks dp, pp, tp, with tp fastest (distributed/parallel_state.py). With
+// expert parallelism the dp x tp ranks of a stage divide the experts among themselves; without it
+// they cut each expert (layers/fused_moe/config.py).
 #include <fmt/core.h>
 
 #include "core/base/errors.h"

@@ -16,7 +16,7 @@ constexpr std::pair<std::string_view, KvDim> kWords[] = {
     {"layers", KvDim::Layers}, {"kv", KvDim::Kv},         {"blocks", KvDim::Blocks},
     {"heads", KvDim::Heads},   {"tokens", KvDim::Tokens}, {"dim", KvDim::Channels}};
 
-// Of a latent cache, the same without kv and heads.
+// A latent cache has the same form without kv and heads.
 constexpr std::pair<std::string_view, std::string_view> kForms[] = {
     {"vllm", "kv,blocks,tokens,heads,dim"},
     {"flashinfer", "blocks,kv,tokens,heads,dim"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The layouts of a cache as lines of a file for `reshard check`. Consecutive blocks are one part
-// wherever their tokens have one stride, so that a cache in the order of its pool has a part for
-// each array, whatever its length.
+// Writes the layouts of a cache as lines of a file for `reshard check`. Consecutive blocks are one
+// part as long as their tokens have one stride, so a cache with its blocks in the order of the
+// pool has one part for each array, whatever its length.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -19,9 +19,10 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::int64_t kMostParts = std::int64_t{1} << 22;  // of a side, as a file can hold
+constexpr std::int64_t kMostParts = std::int64_t{1}
+                                    << 22;  // the most that a file can have for a side
 
-// Keys or values, or the latent vectors.
+// Keys, values or latent vectors.
 struct Kind {
   const char* name;
   std::int64_t index, channels;
@@ -31,7 +32,8 @@ std::vector<Kind> kinds_of(const KvModel& model) {
   return {{"k", 0, model.key_dim}, {"v", 1, model.value_dim}};
 }
 
-// An array of a rank: its extents and strides by KvDim; those that it lacks are 1 and 0.
+// An array of a rank: its extents and strides by KvDim. A dim that it lacks has extent 1 and stride
+// 0.
 class Array {
  public:
   Array(const KvSide& side, std::int64_t layers, std::int64_t heads, std::int64_t channels,
@@ -69,7 +71,7 @@ class Array {
   std::int64_t extents_[6] = {}, strides_[6] = {};
 };
 
-// Tokens lo to hi-1, from an element of an array on.
+// Tokens lo to hi-1, beginning at an element of an array.
 struct Run {
   std::int64_t lo, hi, offset;
 };
@@ -108,7 +110,7 @@ class SideLines {
       return std::tie(a.token_group, a.head_lo) < std::tie(b.token_group, b.head_lo);
     }
   };
-  // The ranks of a stage by what they have.
+  // Groups the ranks of a stage by what they have.
   std::map<KvShare, std::vector<Rank>, Less> shares_of(std::int64_t stage) const {
     std::map<KvShare, std::vector<Rank>, Less> out;
     for (std::int64_t cp = 0; cp < side_.parallel.cp; ++cp)
@@ -124,7 +126,7 @@ class SideLines {
                    std::int64_t last) {
     std::vector<KvPiece> pieces =
         pieces_of(side_.table, side_.dealing, transfer_.tokens, share.token_group);
-    if (pieces.empty()) return;  // fewer tokens than are dealt in one round
+    if (pieces.empty()) return;  // there are fewer tokens than one round deals
     bool joint = side_.form.has(KvDim::Kv), whole = side_.form.has(KvDim::Layers);
     std::vector<Kind> kinds = kinds_of(transfer_.model);
     std::size_t step = joint ? kinds.size() : 1;
@@ -136,7 +138,7 @@ class SideLines {
                      layer, whole ? last : layer + 1);
   }
 
-  // One array with the layers first to last-1 and some kinds.
+  // Writes one array of layers first to last-1 and of some kinds.
   void write_buffer(const KvShare& share, const std::vector<Rank>& ranks,
                     const std::vector<KvPiece>& pieces, const std::vector<Kind>& kinds,
                     std::int64_t first, std::int64_t last) {
@@ -183,7 +185,7 @@ class SideLines {
     out_ += '}';
   }
 
-  // Without strides a part is row-major.
+  // A part that is row-major needs no strides.
   bool is_row_major(const KvShare& share, const Kind& kind, const Array& array) const {
     std::int64_t heads = share.head_hi - share.head_lo, head = array.stride(KvDim::Heads);
     return array.stride(KvDim::Channels) == 1 &&
@@ -191,8 +193,8 @@ class SideLines {
            (heads == 1 || head == kind.channels);
   }
 
-  // Parts of an array and the ranks that have one like it. A part is an object of three values, and
-  // perhaps a list of strides.
+  // Adds to the count of values in the file: a part is an object of three values, and may have a
+  // list of strides; `ranks` ranks have an array like this one.
   void count(std::int64_t parts, bool row_major, std::int64_t ranks) {
     std::int64_t most = (kMaxJsonValues - 64) / (row_major ? 4 : 8);
     if (parts > most)
@@ -200,7 +202,7 @@ class SideLines {
           "{}: expected arrays of at most {} parts, one for each layer, keys or values, "
           "and run of blocks that are neighbours in memory, found {}",
           form_field(), most, parts));
-    parts_ += (parts + 1) * ranks;  // arrays count, too
+    parts_ += (parts + 1) * ranks;  // the array counts as well
     if (parts_ > kMostParts)
       throw InputError(fmt::format(
           "{}: expected at most {} runs of blocks that are neighbours in memory, of all layers and "

@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 constexpr std::int64_t kMostLayers = 4096, kMostExtent = std::int64_t{1} << 20;
 
-// Fields that say, unless they are off, that a layer caches something else.
+// Fields which, unless they are off, mean that layers cache something else.
 constexpr std::pair<const char*, const char*> kOtherCaches[] = {
     {"linear_attn_config", "linear attention, whose state is no cache of tokens"},
     {"linear_num_key_heads", "linear attention, whose state is no cache of tokens"},
@@ -39,7 +39,7 @@ constexpr std::pair<const char*, const char*> kOtherCaches[] = {
     {"is_encoder_decoder", "an encoder, whose output is cached, too"},
     {"cross_attention_layers", "layers that cache an encoder's output"},
 };
-// Other names for the number of KV heads, which decide where num_key_value_heads is missing.
+// Other names for the number of KV heads, used if num_key_value_heads is missing.
 constexpr const char* kOtherNamesOfHeads[] = {"multi_query", "num_kv_heads",
                                               "n_head_kv",   "multi_query_group_num",
                                               "attn_config", "num_query_groups"};
@@ -82,7 +82,7 @@ class KvReader {
                    fmt::format("it in one of {}", *interval));
   }
 
-  // One vector of a token for all heads: the latent one and the rotated channels after it.
+  // A token has one vector for all heads: the latent, followed by the rotated channels.
   void read_latent(KvModel& out) const {
     out.key_dim =
         config_.size("kv_lora_rank", kMostExtent) + config_.size("qk_rope_head_dim", kMostExtent);
@@ -117,7 +117,7 @@ class KvReader {
     out.value_dim = config_.integer("v_head_dim", 1, kMostExtent).value_or(*dim);
   }
 
-  // Fewer tokens than the window are all kept, whatever an engine does with older ones.
+  // If there are fewer tokens than the window, all are kept, however an engine treats older ones.
   void read_windows(KvModel& out) const {
     bool sliding = false, chunked = false;
     if (const Json* types = config_.find("layer_types")) {

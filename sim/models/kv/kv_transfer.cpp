@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 32, kMostBlock = std::int64_t{1} << 20;
 
-// The options of a side, as messages name them.
+// The options of a side as messages call them.
 struct Names {
   const char *parallel, *ranks, *dp_rank, *form, *block, *table;
 };
@@ -29,7 +29,7 @@ void check_range(const char* field, std::int64_t value, std::int64_t low, std::i
         fmt::format("{}: expected an integer from {} to {}, found {}", field, low, high, value));
 }
 
-// `first` is the first of the default ranks.
+// `first` is the first rank if none are given.
 std::vector<Rank> ranks_of(const KvSpec::Side& spec, const Names& names, std::int64_t count,
                            std::int64_t first) {
   std::vector<Rank> out;

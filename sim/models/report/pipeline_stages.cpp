@@ -15,7 +15,7 @@ namespace {
 
 using Ranks = std::vector<Rank>;
 
-// Adds the ranks that have some of it.
+// Adds the ranks that have elements.
 void add_holders(const Layout& layout, Ranks& out) {
   for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
     if (element_count(layout.local_shape(position)) > 0)
@@ -34,7 +34,7 @@ struct Holders {
     add_holders(request.source(), from);
     add_holders(request.destination(), to);
     tensors.push_back(index);
-    // Every tensor of a layer adds them again.
+    // Every tensor of a layer adds its ranks again.
     if (from.size() > kSortedFrom) sort_once(from);
     if (to.size() > kSortedFrom) sort_once(to);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The page of a model's transfer: the tensors by kind and by stage, what changes would do, and then
-// the run as of any job.
+// The page of a model's transfer: the tensors by kind and by stage, what variants would change,
+// then the run as for any job.
 #include <fmt/core.h>
 
 #include "core/base/units.h"

@@ -25,12 +25,12 @@ void add(TransferGroup& to, const GroupFacts& kind) {
   to.use += kind.use;
 }
 
-// In the order of the kinds: most received bytes first.
+// In the order of the kinds: those with the most received bytes first.
 std::vector<TransferGroup> by_name(const std::vector<GroupFacts>& kinds) {
   std::vector<TransferGroup> out;
   std::map<std::string, std::size_t> known;
   for (const GroupFacts& kind : kinds) {
-    // A kind of one tensor has the number of its layer.
+    // The name of a kind of one tensor has its layer's number.
     std::string name = kind.name;
     if (int layer = layer_in(name); layer >= 0) {
       std::string number = "layers." + std::to_string(layer);
@@ -65,7 +65,7 @@ std::vector<TransferGroup> by_stage(const RunReport& run, std::span<const Tensor
   return out;
 }
 
-// The most that one rank has in buffers of another dtype, in both dtypes.
+// The most bytes that a rank has in buffers of another dtype, adding the sizes in both dtypes.
 std::int64_t converted_bytes(const StoredRequests* stored) {
   std::int64_t most = 0;
   if (stored == nullptr) return most;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report on a model's transfer: what moves by kind of tensor and by stage, and what ranks do
-// besides; its text, JSON and page.
+// The report on a model's transfer: what moves, by kind of tensor and by stage, and the work of
+// ranks in their own memory; as text, JSON and a page.
 #pragma once
 
 #include <cstddef>
@@ -16,24 +16,24 @@ namespace reshard::sim {
 
 // Tensors that are reported together.
 struct TransferGroup {
-  std::string name;      // "layers.*.mlp.up_proj.weight", or "layers 0-7" of a stage
-  std::string from, to;  // of a stage: its ranks
+  std::string name;      // "layers.*.mlp.up_proj.weight", or "layers 0-7" for a stage
+  std::string from, to;  // the ranks of a stage
   std::size_t tensors = 0;
-  std::int64_t bytes = 0;  // each tensor once
+  std::int64_t bytes = 0;  // counting each tensor once
   TensorUse use;
 };
 
-// What the fullest rank does in its own memory, apart from the wire, if nothing of it overlaps.
-// Each byte is read and written once, at the rate of the GPU's memory.
+// The work of the busiest rank in its own memory, in addition to what links carry, if no part of it
+// overlaps. Each byte is read and written once, at the rate of the GPU's memory.
 struct LocalWork {
   std::int64_t rate_bytes_per_s = 0;
   std::int64_t pack_bytes = 0;     // sent
-  std::int64_t convert_bytes = 0;  // of buffers with another dtype
+  std::int64_t convert_bytes = 0;  // in buffers with another dtype
   std::int64_t install_bytes = 0;  // received
   std::int64_t time_ps(std::int64_t bytes) const;
 };
 
-// The same transfer with something changed.
+// A variant of the transfer that differs in one thing.
 struct WhatIfRow {
   std::string name;  // "tp=16"
   std::string refused = {};
@@ -45,13 +45,13 @@ struct TransferReport {
   TransferText text;
   RunReport run;
   std::vector<TransferGroup> kinds, stages;
-  bool in_turn = false;                 // one of the source's stages after another
-  std::int64_t relayed_bytes = 0;       // received by ranks that do not need them, for others
-  std::optional<LocalWork> local = {};  // none if the topology's GPUs are not known
+  bool in_turn = false;                 // the stages of the source one after another
+  std::int64_t relayed_bytes = 0;       // received by ranks that only pass them on
+  std::optional<LocalWork> local = {};  // nothing if the topology's GPUs are unknown
   std::vector<WhatIfRow> what_ifs = {};
 };
 
-// `run` is the study's report, with the facts of its job.
+// `run` is the study's report, including the facts of its job.
 TransferReport report_of_transfer(TransferText text, RunReport run, Study& study);
 
 // "pack 2 GiB in 1.3 ms, install 4 GiB in 2.6 ms: at most, ..".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text and JSON of the report on a model's transfer.
+// Writes the report on a model's transfer as text and JSON.
 #include <fmt/core.h>
 
 #include "core/base/units.h"

@@ -13,7 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// FP8 by blocks can be moved as it is; of other quantisations only the weights before it are known.
+// Weights in FP8 with block scales can be moved as they are. For other quantisations only the
+// weights before quantisation are known.
 void read_quantisation(const ConfigFields& config, Model& model) {
   const Json* found = config.find_anywhere("quantization_config");
   if (found == nullptr || !found->is_object()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A model's weights from its config.json, by the rules of its family.
+// Derives a model's weights from its config.json by the rules of its family.
 #pragma once
 
 #include <string>
@@ -10,17 +10,17 @@
 
 namespace reshard::sim {
 
-// The model_types whose weights are known.
+// The values of model_type that are supported.
 std::vector<std::string_view> model_families();
 
-// `text` is config.json; of models for several kinds of input, its text_config. Weights have the
-// dtype that the config states for them before they are quantised (torch_dtype); `scale_block` is
-// that of its quantisation in FP8 by blocks. Throws InputError "FILE: FIELD: ..." for a family that
-// is not known, and for sizes that are missing or contradict each other.
+// `text` is config.json; for multimodal models, its text_config counts. Weights have the dtype that
+// the config states for them before quantisation (torch_dtype); `scale_block` is set if the config
+// describes FP8 with block scales. Throws InputError "FILE: FIELD: ..." for an unknown family, and
+// for sizes that are missing or contradict each other.
 Model parse_config(std::string_view text, const std::string& file);
 
-// The same model as its quantised checkpoint has it: f8e4m3, with scales. The model has a
-// scale_block.
+// Turns the model into its quantised checkpoint: weights in f8e4m3, with scales. The model must
+// have a scale_block.
 void quantise(Model& model);
 
 }  // namespace reshard::sim

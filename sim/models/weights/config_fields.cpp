@@ -39,7 +39,7 @@ const Json* ConfigFields::find(std::string_view key) const {
   auto inner = fields_->find(key);
   if (inner == fields_->end() || inner->is_null()) return nullptr;
   auto outer = whole_.find(key);
-  // Both have a type of their own.
+  // Both objects have their own model_type.
   if (!part_.empty() && key != "model_type" && outer != whole_.end() && !outer->is_null() &&
       *outer != *inner)
     fail(key, fmt::format("the same as outside ({})", shown(*outer)), shown(*inner));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fields of a config.json.
+// The fields of a config.json.
 #pragma once
 
 #include <cstdint>
@@ -12,23 +12,23 @@
 
 namespace reshard::sim {
 
-// The object of a config.json. Throws InputError for anything else.
+// Reads the object of a config.json. Throws InputError for any other text.
 nlohmann::json read_config(std::string_view text, const std::string& file);
 
-// The fields of a model's text: of models for several kinds of input those of an object within,
-// such as text_config. The outer object may repeat such a field, not contradict it. Null is as good
-// as no field. Messages begin with "FILE: KEY: " or "FILE: text_config: KEY: ".
+// The fields of a model of text. A multimodal model has them in an inner object, such as
+// text_config; the outer object may repeat a field but not contradict it. A null field counts as
+// missing. Messages begin with "FILE: KEY: " or "FILE: text_config: KEY: ".
 class ConfigFields {
  public:
   static constexpr std::int64_t kMostSize = std::int64_t{1} << 24;
   // Keeps a reference to `whole`.
   ConfigFields(const nlohmann::json& whole, const std::string& file);
 
-  // Empty, or the name of the object within.
+  // The name of the inner object; empty if there is none.
   std::string_view part() const { return part_; }
   const std::string& place() const { return place_; }
   const nlohmann::json* find(std::string_view key) const;
-  // What the inner object does not say itself, the outer one may.
+  // A field that may be in the outer object if the inner one does not have it.
   const nlohmann::json* find_anywhere(std::string_view key) const;
   std::optional<std::int64_t> integer(std::string_view key, std::int64_t low,
                                       std::int64_t high) const;

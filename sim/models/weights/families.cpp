@@ -14,7 +14,7 @@
 namespace reshard::sim {
 namespace {
 
-enum class Yes : std::uint8_t { No, Always, Asked };  // Asked: as a field of the config says
+enum class Yes : std::uint8_t { No, Always, Asked };  // Asked: if a field of the config is set
 enum class Experts : std::uint8_t { None, Sparse, AfterDense, All };
 
 // How a family differs from Llama.
@@ -26,10 +26,10 @@ struct Family {
   Yes head_norms = Yes::No;  // q_norm and k_norm (use_qk_norm)
   bool has_four_norms = false;
   Experts experts = Experts::None;
-  std::string_view expert_count = "";  // the field
+  std::string_view expert_count = "";  // the config's field
   std::string_view expert_rows = "moe_intermediate_size";
-  bool is_tied = false;       // if the config does not say
-  std::int64_t head_dim = 0;  // if it does not say; 0: hidden_size / heads
+  bool is_tied = false;       // unless the config states it
+  std::int64_t head_dim = 0;  // unless the config states it; 0: hidden_size / heads
   bool needs_kv_heads = true;
 };
 
@@ -163,10 +163,10 @@ class Weights {
                                      model_.file, kMostRows, name, text(shape)));
     group_->weights.push_back({std::move(name), role, shape, dtype.value_or(dtype_)});
   }
-  // Of the layer.
+  // Adds a weight, and perhaps its bias, to the layer.
   void linear(std::string_view name, Role role, Shape shape, bool bias = false) {
     put(fmt::format("{}{}.weight", group_->prefix, name), role, shape);
-    // The rows are the last dim but one; biases of experts keep the number of the expert.
+    // The rows are the last dim but one. A bias of experts keeps the dim of experts.
     Shape rows;
     for (int d = 0; d + 1 < shape.size(); ++d) rows.push_back(shape[d]);
     if (bias) put(fmt::format("{}{}.bias", group_->prefix, name), role, rows);
@@ -250,7 +250,7 @@ class Weights {
     return false;
   }
 
-  // `gate` is followed by the roles of up and down.
+  // `gate` is the role of the gate; the roles of up and down follow it in Role.
   void add_mlp(std::string_view prefix, Role gate, std::int64_t rows) {
     const bool bias = gate == Role::Gate && config_.flag("mlp_bias", false);
     auto role = [&](int i) { return static_cast<Role>(static_cast<int>(gate) + i); };

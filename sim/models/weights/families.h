@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The families of models: which weights they have, and how their config.json names the sizes.
+// The families of models: their weights, and the names of the sizes in their config.json.
 #pragma once
 
 #include "sim/models/weights/config_fields.h"
@@ -7,7 +7,8 @@
 
 namespace reshard::sim {
 
-// Fills the sizes and weights of model.family. Throws InputError for one that is not known.
+// Sets the sizes and weights of `model` according to model.family. Throws InputError if the family
+// is not known.
 void add_weights(const ConfigFields& config, Model& model);
 
 }  // namespace reshard::sim

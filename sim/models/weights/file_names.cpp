@@ -14,7 +14,7 @@
 namespace reshard::sim {
 namespace {
 
-// "..experts.17.gate_proj.weight" as "..experts.{}.gate_proj.weight" and 17.
+// "..experts.{}.gate_proj.weight" and 17, for "..experts.17.gate_proj.weight".
 std::optional<std::pair<std::string, std::int64_t>> without_expert(std::string_view name) {
   constexpr std::string_view kExperts = "experts.";
   std::size_t at = name.find(kExperts);
@@ -27,7 +27,7 @@ std::optional<std::pair<std::string, std::int64_t>> without_expert(std::string_v
   return std::pair{fmt::format("{}{{}}{}", name.substr(0, at), name.substr(end)), number};
 }
 
-// Of a projection whose gate and up rows alternate, or whose matrices are transposed.
+// Whether gate and up rows alternate in the projection, or its matrices are transposed.
 bool is_transposed(const ModelParameter& parameter) { return !parameter.extras.order.empty(); }
 
 bool is_passed_over(std::string_view name, const Model& model) {
@@ -63,7 +63,7 @@ std::vector<FileNames::Block> FileNames::blocks_of(const ModelParameter& paramet
   std::vector<Block> out;
   std::int64_t begin = 0;
   for (const std::string& block : parameter.blocks) {
-    // "gate:1 up:1 x1": rows in turn.
+    // "gate:1 up:1 x1": rows alternate.
     std::size_t colon = block.find(":1 ");
     if (colon != std::string::npos) {
       std::size_t second = colon + 3, end = block.find(":1 x1");

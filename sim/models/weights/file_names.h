@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tensors of checkpoints by the names that files give them, and which weights they are.
+// Finds the weights that tensors of a checkpoint contain, by the names in its files.
 //
-// A file can have each expert as a tensor of its own, all experts of a layer as one, and
-// projections joined (gate and up, q, k and v).
+// A file can have one tensor for each expert or one for all experts of a layer, and joined
+// projections (gate and up; q, k and v).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace reshard::sim {
 
-// Elements of a weight in a box of a file's tensor.
+// The elements of a weight in a box of a tensor of the file.
 struct WeightPart {
   const Weight* weight;
   Box box;              // of the weight
@@ -32,7 +32,7 @@ class FileNames {
 
   struct Known {
     const ModelParameter* parameter;
-    std::int64_t expert;  // -1: not one of them
+    std::int64_t expert;  // -1: the tensor is not of a single expert
   };
   std::optional<Known> find(std::string_view name) const;
   Shape shape_of(const Known& known) const;
@@ -41,7 +41,7 @@ class FileNames {
  private:
   struct Block {
     const Weight* weight;
-    std::int64_t begin, step;  // along the joined dim: row i of the weight is begin + step * i
+    std::int64_t begin, step;  // row i of the weight is row begin + step * i of the joined dim
   };
   std::vector<Block> blocks_of(const ModelParameter& parameter) const;
 
@@ -50,13 +50,13 @@ class FileNames {
   std::map<std::string, ModelParameter, std::less<>> parameters_;
 };
 
-// Tensors as a file lists them.
+// A tensor as a file lists it.
 struct FileTensor {
   std::string name;
-  std::optional<Shape> shape;  // none if only names are known
+  std::optional<Shape> shape;  // nothing if only the name is known
 };
-// Throws InputError "PLACE: ..." for a name that no weight has, another shape, and a weight that no
-// tensor has. Names of scales and rotary caches are passed over.
+// Throws InputError "PLACE: ..." for a name that belongs to no weight, for another shape, and for a
+// weight that is in no tensor. Names of scales and rotary caches are ignored.
 void check_file(const Model& model, const std::vector<FileTensor>& tensors,
                 const std::string& place);
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"

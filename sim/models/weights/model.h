@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The weights of a model, named as its checkpoint at Hugging Face names them, and what each is for.
+// The weights of a model, named as in its checkpoint at Hugging Face, and the role of each.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 
 namespace reshard::sim {
 
-// What a weight is for, which decides how frameworks cut, fuse and name it. The experts of a layer
-// are one tensor with their number as the first dim.
+// The role of a weight, which decides how frameworks cut, join and name it. The experts of a layer
+// are one tensor, with the expert's number as the first dim.
 enum class Role : std::uint8_t {
   Embedding,
   Head,
@@ -30,7 +30,7 @@ enum class Role : std::uint8_t {
   AttentionOut,
   QueryNorm,
   KeyNorm,
-  Sinks,        // one number for each query head
+  Sinks,        // one number per query head
   QueryLatent,  // MLA: q_a_proj
   QueryLatentNorm,
   QueryUp,         // q_b_proj
@@ -40,7 +40,7 @@ enum class Role : std::uint8_t {
   Gate,
   Up,
   Down,
-  SharedGate,  // of the experts that see every token
+  SharedGate,  // of the experts that see all tokens
   SharedUp,
   SharedDown,
   SharedSwitch,  // shared_expert_gate
@@ -49,10 +49,10 @@ enum class Role : std::uint8_t {
   ExpertGate,
   ExpertUp,
   ExpertDown,
-  // What a file of names says of others.
+  // Roles that a file of roles gives to other weights.
   Whole,
   Column,  // the first dim is cut by tensor parallelism
-  Row,     // the last dim is
+  Row,     // the last dim is cut
 };
 inline constexpr int kRoleCount = static_cast<int>(Role::Row) + 1;
 std::string_view text(Role role);
@@ -67,7 +67,7 @@ struct Weight {
   bool is_bias() const { return name.ends_with("bias") && role != Role::RouterBias; }
 };
 
-// A group of weights that a pipeline stage has or lacks as a whole.
+// Weights that a pipeline stage has all of or none of.
 struct WeightGroup {
   std::string prefix;  // "model.layers.3."
   std::vector<Weight> weights;
@@ -77,21 +77,24 @@ struct WeightGroup {
 };
 
 struct Model {
-  std::string family;                                                 // its model_type
-  std::string file;                                                   // that it was read from
-  std::int64_t heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0;  // 0: MLA has its own
+  std::string family;  // its model_type
+  std::string file;    // that the model was read from
+  std::int64_t heads = 0, kv_heads = 0, head_dim = 0,
+               value_dim = 0;  // 0: the weights of MLA imply their own
   std::int64_t experts = 0;
-  std::int64_t expert_groups = 0;  // of which a token's experts are chosen (n_group); 0: none
-  std::int64_t more_layers = 0;  // after the last one, for multi-token prediction; not among these
+  std::int64_t expert_groups =
+      0;  // groups from which a token's experts are chosen (n_group); 0: none
+  std::int64_t more_layers =
+      0;  // extra layers after the last one, for multi-token prediction; not among `layers`
   bool is_tied = false;          // the head is the embedding
   bool has_paired_gate = false;  // gate and up rows alternate at Hugging Face (gpt_oss)
-  bool has_fused_files = false;  // q, k, v and gate, up are one tensor each there (phi3)
-  // Of weights that have scales (FP8), rows and columns of a block.
+  bool has_fused_files = false;  // q, k, v are one tensor in files, and so are gate, up (phi3)
+  // If weights have scales (FP8), the rows and columns of a block.
   std::optional<std::array<std::int64_t, 2>> scale_block = {};
   WeightGroup embedding;
   std::vector<WeightGroup> layers;
   WeightGroup head;  // with the final norm
-  // What the model has and this lacks, and what is assumed, a sentence each.
+  // What the model has but this description does not, and assumptions; one sentence each.
   std::vector<std::string> notes = {};
 
   // Whether some layer has such a weight.
@@ -107,8 +110,8 @@ struct Model {
   }
 };
 
-// Whether block scales come with the weight: FP8 checkpoints quantise the matrices of attention
-// and of MLPs.
+// Whether the weight has block scales: FP8 checkpoints quantise the matrices of attention and of
+// MLPs.
 bool has_scales(const Weight& weight);
 
 }  // namespace reshard::sim

@@ -52,7 +52,7 @@ std::string read_text(const std::string& path, std::string_view what, std::strin
   return out;
 }
 
-// All tensors; without their shapes where an index has lost its files.
+// All tensors. Those of an index have no shapes if its files are missing.
 std::vector<FileTensor> tensors_in(std::string path, Model& model) {
   if (std::string index = in_folder(path, kIndex); is_folder(path) && exists(index)) path = index;
   std::vector<FileTensor> out;

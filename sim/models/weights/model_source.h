@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a model's weights are known from: a config.json, or a checkpoint with one next to it.
+// Reads a model's weights from a config.json, or from a checkpoint that has one next to it.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct ModelSource {
   std::string roles = {};   // a file of roles (sim/models/weights/roles.h)
 };
 
-// A checkpoint must have the weights of its config, no more and no fewer, in the config's shapes;
-// of an index without its files, the names are compared. Throws InputError.
+// A checkpoint must have exactly the weights of its config, in the config's shapes. For an index
+// without its files, only the names are compared. Throws InputError.
 Model read_model(const ModelSource& source);
 
 }  // namespace reshard::sim

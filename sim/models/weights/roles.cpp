@@ -18,7 +18,7 @@ namespace {
 
 constexpr JsonLimits kRolesLimits{2, std::int64_t{1} << 16, 1 << 16};
 
-// '*' is any run without a dot.
+// '*' matches any text without a dot.
 bool matches(std::string_view pattern, std::string_view name) {
   std::size_t p = 0, n = 0, star = std::string_view::npos, resume = 0;
   while (n < name.size()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What each weight is for, as a table that users read, and as a file with which they change it.
+// The role of each weight, as a table for users and as a file by which they change it.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,12 @@
 
 namespace reshard::sim {
 
-// A row for each name, with '*' for the numbers of layers.
+// One row per name, with '*' for the numbers of layers.
 std::string roles_text(const Model& model, std::size_t width);
 std::string roles_json(const Model& model);  // "reshard.roles/1"
 
-// A JSON object {"model.layers.*.mlp.extra.weight": "column"}: '*' stands for what has no '.'.
+// An entry of a JSON object such as {"model.layers.*.mlp.extra.weight": "column"}; '*' matches any
+// text without a '.'.
 struct RolePattern {
   std::string pattern;
   Role role;
@@ -24,9 +25,9 @@ struct RolePattern {
 // Throws InputError "PLACE: PATTERN: ...".
 std::vector<RolePattern> parse_roles(std::string_view text, const std::string& place);
 
-// Gives weights that match a pattern its role, the last one that matches, and adds those of
-// `tensors` that the model lacks and that match. Throws InputError for a pattern that nothing
-// matches, and for a tensor that is added without a shape.
+// Gives each weight the role of the last pattern that it matches, and adds those of `tensors` that
+// match a pattern and are missing from the model. Throws InputError if a pattern matches nothing,
+// or if a tensor to be added has no shape.
 void apply_roles(const std::vector<RolePattern>& patterns, const std::vector<FileTensor>& tensors,
                  Model& model, const std::string& place);
 

@@ -9,7 +9,8 @@
 namespace reshard::sim {
 namespace {
 
-// Looks on the way to the limit. Each visits all flows and all links that are used.
+// How often a run is examined before the limit. Each time, all flows and all used links are
+// visited.
 constexpr std::int64_t kLooks = 64;
 
 }  // namespace

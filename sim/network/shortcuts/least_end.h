@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The least time at which a run can still end, from the bytes that every link has still to carry.
-// A plan that idles its busiest link early is known to exceed a limit long before it reaches it.
+// The earliest time at which a run can end, from the bytes that every link still has to carry. If a
+// plan leaves its busiest link idle early on, it is known to exceed a limit long before it does.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ namespace reshard::sim {
 
 class LeastEnd {
  public:
-  // For runs that matter up to this time, above 0, and are then looked at some times on the way.
+  // For runs that only matter if they end by `limit_ps`, which is above 0. They are examined
+  // several times before then.
   LeastEnd(const Topology& topology, std::int64_t limit_ps);
 
   bool is_due(std::int64_t now_ps) const { return now_ps >= next_ps_; }
-  // If that exceeds the limit; else now. `run` is the only operation of the workload, from its start
-  // on, and `flows` has its transfers and no fault. Rounds of collectives are not counted.
+  // At least `now_ps`. `run` must be the only operation of the workload; `flows` must have its
+  // transfers and no fault. Rounds of collectives are not counted.
   std::int64_t at(std::int64_t now_ps, const OperationRun& run, const Flows& flows);
 
  private:
@@ -32,7 +33,7 @@ class LeastEnd {
   std::int64_t limit_ps_, interval_ps_, next_ps_;
   bool counted_ = false;
   IndexVector<ResourceId, Int128> bytes_;  // of all messages
-  std::vector<ResourceId> used_;           // those that have some
+  std::vector<ResourceId> used_;           // resources with bytes
   IndexVector<ResourceId, Int128> work_;   // of flows, reused between calls
 };
 

@@ -20,9 +20,9 @@
 
 namespace reshard::sim {
 
-// What a member sends to another, round after round.
+// The transfer from a member to another, which is repeated in every round.
 struct WholeSteps::RingEdge {
-  std::int32_t source, destination;         // parts
+  std::int32_t source, destination;         // parts of the operation
   std::array<std::int64_t, 2> bytes;        // of a smaller chunk, of a larger one
   std::array<std::int64_t, 2> duration_ps;  // the same
 };
@@ -40,7 +40,7 @@ bool WholeSteps::run_rings(const Transfers& transfers, std::span<const Rank> ran
   return true;
 }
 
-// False if two transfers meet on a resource, or a time exceeds its limit.
+// False if two transfers share a resource, or a time exceeds its limit.
 bool WholeSteps::add_edges(const Transfers& transfers, std::span<const Rank> ranks,
                            std::int32_t part, std::vector<RingEdge>& edges) {
   std::int32_t n = transfers.group_size(), position = transfers.ring_position(part), last = 0,
@@ -82,7 +82,7 @@ bool WholeSteps::add_edges(const Transfers& transfers, std::span<const Rank> ran
   return ok;
 }
 
-// Adds the use of all rounds.
+// Adds the resource use of all rounds.
 bool WholeSteps::add_edge_use(const Transfers& transfers, std::span<const Rank> ranks,
                               const RingEdge& edge) {
   std::int32_t n = transfers.group_size(), position = transfers.ring_position(edge.source);
@@ -112,7 +112,7 @@ bool WholeSteps::add_edge_use(const Transfers& transfers, std::span<const Rank> 
 
 namespace {
 
-// What each member of a ring sends to one other, by position.
+// The transfer from each member of a ring to one other, by the member's position.
 struct Ring {
   explicit Ring(std::size_t n)
       : to(n, -1),
@@ -124,7 +124,7 @@ struct Ring {
   std::array<std::vector<std::int64_t>, 2> duration_ps;  // of smaller chunks, of larger ones
   std::vector<std::int64_t> end_ps;                      // of the round
 
-  // The members at positions begin .. end - 1, which send chunks of one size.
+  // Sends from the members at positions begin to end - 1, which have chunks of the same size.
   void send(const std::vector<std::int64_t>& now, std::int32_t begin, std::int32_t end,
             std::size_t size) {
     const std::int64_t *come = now.data(), *taken = duration_ps[size].data();
@@ -133,7 +133,7 @@ struct Ring {
     for (std::int32_t i = begin; i < end; ++i)
       out[i] = std::max(come[i], come[other[i]]) + taken[i];
   }
-  // When each member is done with what it sends and receives.
+  // Sets the time at which each member is done with what it sends and receives.
   void arrive(std::vector<std::int64_t>& next) const {
     const std::int64_t* sent = end_ps.data();
     const std::int32_t* other = from.data();

@@ -24,14 +24,14 @@ void WholeSteps::clear(std::size_t parts) {
 }
 
 bool WholeSteps::takes(const Transfers& transfers, std::span<const Rank> ranks) {
-  // Equal rounds are computed as one; otherwise computing rings is faster.
+  // Equal rounds are computed once; for other rounds, uneven rings are faster if they apply.
   bool equal = transfers.equal_rounds(), taken = false;
   for (bool as_ring : {!equal, equal}) {
     if (taken || (as_ring && !transfers.is_ring())) continue;
     clear(ranks.size());
     taken = as_ring ? run_rings(transfers, ranks) : run(transfers, ranks);
   }
-  // If the step is run instead, that needs the memory.
+  // If the step has to be run instead, running it needs the memory.
   sent_ = {};
   paths_ = {};
   return taken;
@@ -51,7 +51,7 @@ bool WholeSteps::run_round(const Transfers& transfers, std::int32_t round,
   if (!collect(transfers, round, ranks) || !share()) return false;
   find_limits();
   if (!find_ends() || !all_known()) return false;
-  // The next round can only be taken whole if all parts begin it together.
+  // The next round can only be computed as a whole if all parts begin it together.
   return transfers.rounds() == 1 || std::all_of(ends_.begin(), ends_.end(), [&](const End& end) {
            return end.exact >= 0 && end.exact == ends_[0].exact;
          });
@@ -106,7 +106,7 @@ inline WholeSteps::LinkIndex WholeSteps::link_of(ResourceId resource) {
   return at;
 }
 
-// False if transfers reach the resource at different times.
+// False if transfers that share the resource reach it at different times.
 inline bool WholeSteps::cross(LinkIndex at, std::int64_t bytes, std::int64_t latency_ps) {
   Link& link = links_[at];
   if (link.flows == 0) {
@@ -134,7 +134,7 @@ inline std::span<const WholeSteps::LinkIndex> WholeSteps::path(std::size_t sent)
   return {first, std::find(first, first + stride_, kNone)};
 }
 
-// Finds the least rate that every transfer keeps, and which resources are limiting.
+// Finds the least rate that every transfer keeps, and the resources that are limiting.
 void WholeSteps::find_limits() {
   for (std::size_t i = 0; i < sent_.size(); ++i) {
     Sent& sent = sent_[i];
@@ -157,7 +157,7 @@ inline void WholeSteps::End::add(std::int64_t end, bool is_exact) {
   if (is_exact) exact = std::max(exact, end);
 }
 
-// False if an end might exceed the limit of time.
+// False if an end might exceed the time limit.
 bool WholeSteps::find_ends() {
   // Most transfers equal the previous one.
   std::int64_t bytes = 0, rate = 0;
@@ -186,7 +186,7 @@ bool WholeSteps::all_known() const {
                      [&](LinkIndex at) { return known(links_[at].end); });
 }
 
-// False if a sum exceeds its limit; running the step instead reports the error.
+// False if a sum exceeds its limit; the step is then run, which reports the error.
 bool WholeSteps::add_round(std::int64_t times) {
   for (LinkIndex at : crossed_) {
     Link& link = links_[at];

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Duration of a step when all its parts begin together and nothing else moves: computed for many
-// steps without running their transfers one by one, with exactly the result of running them.
+// Computes the duration of a step if all its parts begin together while nothing else moves. Many
+// steps need not be run transfer by transfer then; the result is exactly the same.
 //
 // A round of the step is a set of transfers. n(r) of them cross resource r, so that
 //
 //     least(r) = floor( C(r) / n(r) )
 //
-// is a rate below which no transfer on r can fall because of r: transfers only end, none joins. So
-// every transfer f keeps at least
+// is a rate below which r cannot push any transfer: transfers only end, none is added. So every
+// transfer f keeps at least
 //
 //     m(f) = min( cap of f, least(r) over the resources of f )
 //
 // and ends no later than latency + ceil(bytes / m). Some transfers keep exactly that rate. A cap at
-// or below the least shares of the route always comes first. A resource r is *limiting* if all its
-// transfers have equal bytes and latency, and its (least(r), id) precedes that of every other
-// resource that its transfers cross, and precedes their caps. Filling (fair_share.h) then reaches r
-// before anything else that affects its transfers and gives all of them least(r), and since they
-// end together, this holds to the end.
+// or below the least shares of the route always takes effect first. A resource r is *limiting* if
+// all its transfers have equal bytes and latency, and if (least(r), id) comes before that of every
+// other resource that its transfers cross, and before their caps. Filling (fair_share.h) then
+// reaches r before anything else that affects its transfers and gives all of them least(r), and
+// since they end together, this remains so to the end.
 //
 // The duration of a part, or the time for which a resource is busy, is known if the latest of its
 // upper bounds is the end of a transfer with an exact rate. That holds for all of them if ranks are
 // equivalent, however the last bytes per second are rounded; otherwise the step is run. Several
-// rounds are processed one after another as long as all parts end each of them together; equal
+// rounds are computed one after another as long as all parts end each of them together; equal
 // rounds (as in a ring) are computed once. Rings with members that do not end their rounds together
-// are handled if each transfer has its links to itself (uneven_rings.cpp).
+// are computed if no two transfers of a round share a resource (uneven_rings.cpp).
 #pragma once
 
 #include <cstdint>
@@ -40,14 +40,15 @@ class WholeSteps {
  public:
   explicit WholeSteps(const Topology& topology);
 
-  // Whether the durations are known; if so, durations_ps() has that of each part. `ranks` by part.
+  // Whether the durations could be computed; durations_ps() then has that of each part. `ranks` is
+  // by part.
   bool takes(const Transfers& transfers, std::span<const Rank> ranks);
   const std::vector<std::int64_t>& durations_ps() const { return durations_ps_; }
-  // Adds the uses of the step just computed.
+  // Adds the resource use of the step that was just computed.
   void add_uses(Flows& flows) const;
 
  private:
-  // What is known of an end: it is no later than `latest`, and a transfer ends at `exact`.
+  // What is known about an end: it is not after `latest`, and one transfer ends exactly at `exact`.
   struct End {
     std::int64_t latest = -1, exact = -1;
     void add(std::int64_t end, bool is_exact);
@@ -57,9 +58,9 @@ class WholeSteps {
     ResourceId resource;
     ResourceUse use = {};  // of the previous rounds
     bool limiting = true;
-    std::int64_t flows = 0;                       // those with bytes
+    std::int64_t flows = 0;                       // of more than 0 bytes
     std::int64_t latency_ps = 0, each_bytes = 0;  // of the first flow
-    std::int64_t share = 0;                       // the least that each flow keeps
+    std::int64_t share = 0;                       // the least rate that each flow keeps
     Int128 bytes = 0;
     End end = {};
   };
@@ -67,8 +68,8 @@ class WholeSteps {
   static constexpr LinkIndex kNone = -1;
   struct Sent {
     std::int32_t source, destination;
-    std::int64_t bytes, rate;  // the cap, then the least that it keeps
-    LinkIndex limit = kNone;   // what causes this rate; none: the cap
+    std::int64_t bytes, rate;  // first the cap, then the least rate that it keeps
+    LinkIndex limit = kNone;   // the resource that limits the rate; none: the cap
   };
 
   void clear(std::size_t parts);
@@ -83,7 +84,7 @@ class WholeSteps {
   bool find_ends();
   bool all_known() const;
   bool add_round(std::int64_t times);
-  // uneven_rings.cpp
+  // Defined in uneven_rings.cpp.
   struct RingEdge;
   bool run_rings(const Transfers& transfers, std::span<const Rank> ranks);
   bool add_edges(const Transfers& transfers, std::span<const Rank> ranks, std::int32_t part,
@@ -94,14 +95,14 @@ class WholeSteps {
   std::span<const LinkIndex> path(std::size_t sent) const;
 
   const Topology& topology_;
-  std::size_t stride_;  // resources of the longest route
-  // Of a round.
-  IndexVector<std::size_t, Sent> sent_;  // those with bytes
+  std::size_t stride_;  // the number of resources of the longest route
+  // For the current round.
+  IndexVector<std::size_t, Sent> sent_;  // of more than 0 bytes
   std::vector<LinkIndex> paths_;         // `stride_` per transfer, padded with kNone
   std::vector<LinkIndex> crossed_;
   IndexVector<std::int32_t, End> ends_;  // by part
   IndexVector<std::size_t, RouteUse> round_routes_;
-  // Of the step.
+  // For the whole step.
   std::vector<std::int64_t> durations_ps_;
   IndexVector<ResourceId, LinkIndex> link_of_;
   IndexVector<LinkIndex, Link> links_;

@@ -10,7 +10,7 @@
 
 namespace reshard::sim {
 
-// Applies `function` to each slice along the dims of "dim", as "keepdim" says.
+// Applies `function` to each slice along the dims of "dim", as "keepdim" states.
 template <class T, class Function>
 Array reduced(const LocalCall& call, const Array& in, DType dtype, Function function) {
   Slices<T> of = slices<T>(in, slice_dims(call, in.shape));

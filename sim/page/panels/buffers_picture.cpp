@@ -33,7 +33,7 @@ struct Section {
   }
 };
 
-// Ranks whose buffers of a name have the same sections.
+// Ranks that have the same sections in the buffers of one name.
 struct Row {
   std::vector<Rank> ranks;
   std::vector<Section> sections;
@@ -66,7 +66,7 @@ void append(std::vector<Section>& sections, Section next) {
   sections.push_back(std::move(next));
 }
 
-// In the order of their first elements. Padding between parts that alternate is shown behind them.
+// In the order of their first elements. Padding between parts that alternate is shown after them.
 std::vector<Section> sections_of(const StoredBuffer& buffer) {
   std::vector<Section> out;
   std::int64_t end = 0, shown = 0, whole = element_count(buffer.shape);

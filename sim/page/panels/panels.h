@@ -75,8 +75,8 @@ void draw_tensor_bars(Node panel, const std::vector<TensorBar>& bars, std::int64
 void draw_kinds(Node panel, const std::vector<GroupFacts>& kinds, std::int64_t end_ps);
 
 // What lies where in the buffers of ranks, before and after: a bar per rank, its sections in memory
-// order, coloured by tensor. Of buffers whose names differ in numbers alone only the first; at most
-// eight on each side.
+// order, coloured by tensor. Of buffers with names that differ only in numbers, only the first; at
+// most eight on each side.
 void draw_buffers(Node panel, const StoredRequests& stored);
 
 // The measured and the predicted time of each step of a plan on a backend. If the prediction is for

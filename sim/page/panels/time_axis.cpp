@@ -59,7 +59,7 @@ void draw_time_axis(Node svg, const TimeScale& scale, double top, double bottom)
 
 namespace {
 
-// The number of colours that everybody can tell apart, without that of the others.
+// The number of colours that all readers can distinguish, without the colour of "others".
 constexpr std::size_t kCausesShown = 6;
 constexpr const char* kOthers = "rest";
 

@@ -13,7 +13,7 @@ namespace {
 
 using Spans = std::vector<const Span*>;
 
-// The resolution of a screen: slices shorter than the time / kFinest cannot be told apart.
+// The resolution of a screen: slices shorter than the time / kFinest cannot be distinguished.
 constexpr std::int64_t kFinest = 2000;
 
 bool begins_before(const Span* a, const Span* b) {

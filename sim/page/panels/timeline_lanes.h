@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reduces a timeline to what fits a picture: lanes of ranks, with slices that can be told apart.
+// Reduces a timeline to what fits a picture: lanes of ranks, with slices that can be distinguished.
 //
-// Of a thousand ranks that run one program, most do the same at the same times: they share one
+// Among a thousand ranks that run one program, most do the same at the same times: they share one
 // lane, without loss. If there are still too many lanes, an evenly spread selection is shown,
 // always with the lane that ends last, which decides the time. Slices that are too narrow to be
 // seen are merged with their neighbours, with a width that grows until they are few enough.

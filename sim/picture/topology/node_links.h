@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The links of a node, and the GPUs whose routes cross each. All nodes are alike, so those of the
-// first are enough.
+// The links of a node, and the GPUs with routes that cross each. All nodes are alike, so those of
+// the first are enough.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct NodeLinks {
     PathClass path_class;               // the best class of these routes
     ResourceId in(const Topology& topology, std::int32_t node) const;
   };
-  // GPUs whose ports meet, as in a switch or by a cable: routes between them cross nothing else.
+  // GPUs with connected ports, through a switch or by a cable: routes between them cross nothing
+  // else.
   struct Meeting {
     std::vector<std::int32_t> devices;
     PathClass path_class;
@@ -33,7 +34,7 @@ struct NodeLinks {
 
 NodeLinks links_of(const Topology& topology, std::int32_t most_devices);
 
-// Bars beside each other, as they are drawn above the row of GPUs.
+// Bars side by side, as they are drawn above the row of GPUs.
 struct LinkRow {
   enum class Of : std::uint8_t { Ports, Meetings, Shared };
   Of of;              // Ports: one bar for each GPU

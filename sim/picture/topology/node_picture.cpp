@@ -80,7 +80,7 @@ const std::vector<std::int32_t>& NodePicture::devices_of(const LinkRow& row,
   return meets ? links_.meetings[bar].devices : links_.links[bar].devices;
 }
 
-// A bar from the first GPU to the last; where it passes others, points tell which are its own.
+// A bar from the first GPU to the last; where it passes others, points mark those that are its own.
 void NodePicture::draw_bar(Node parent, std::int32_t node, std::size_t row, std::size_t bar) const {
   const LinkRow& of = rows_[row];
   const std::vector<std::int32_t>& devices = devices_of(of, bar);

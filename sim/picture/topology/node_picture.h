@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One node of a machine: its GPUs in a row, and above them a bar for every link, over the GPUs
-// whose routes cross it. Many GPUs are folded into several rows, each with its part of every bar.
+// One node of a machine: its GPUs in a row, and above them a bar for every link, over the GPUs with
+// routes that cross it. Many GPUs are folded into several rows, each with its part of every bar.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class NodePicture {
   double outside_height() const;
   // A node's box with its upper left corner at (x, y).
   void draw(Node parent, std::int32_t node, double x, double y) const;
-  // What the rows are, right-aligned at x beside a box with its upper edge at y.
+  // What the rows are, right-aligned at x next to a box with its upper edge at y.
   void draw_labels(Node parent, double x, double y) const;
   // The fabric's bars, above boxes with their upper edge at y.
   void draw_outside(Node parent, double x, double width, double y) const;

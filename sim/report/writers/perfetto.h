@@ -10,7 +10,7 @@
 //     async        a begin/end pair per flow, and an arrow from the sender's slice to the
 //                  receiver's
 //   process  "links": a counter per link that carried bytes, in GB/s; the area under it is the
-//            link's bytes. Links whose rate changes often show mean rates (link_rates.h)
+//            link's bytes. Links with rates that change often show mean rates (link_rates.h)
 //   process  with a measured run: one more per rank, below its predicted one, "measured rank 3",
 //            with steps only
 //
@@ -32,7 +32,7 @@
 namespace reshard::sim {
 
 // What keeps the file small enough for a browser. With more flows than this, flows and arrows are
-// left out, and the metadata says so.
+// left out, and the metadata states it.
 inline constexpr std::size_t kMaxFlowsDrawn = 50'000;
 // With more changes of rates than this on all links, each link shows mean rates over several.
 inline constexpr std::size_t kMaxRatesDrawn = 150'000;

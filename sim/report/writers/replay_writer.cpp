@@ -96,7 +96,7 @@ Json rows_json(const std::vector<ReplayRow>& rows) {
   });
 }
 
-// Of the first job that has some, unless all are asked for.
+// The stages of the first job that has some, or of all jobs if `verbose`.
 std::string stage_tables(const ReplayReport& report, bool verbose, std::size_t width) {
   std::string out;
   for (const ReplayRow& row : report.requests) {

@@ -18,7 +18,7 @@ namespace reshard::sim {
 
 namespace {
 
-// Of larger nodes, the matrix shows only the first devices.
+// For larger nodes, the matrix shows only the first devices.
 constexpr std::int32_t kMatrixDevices = 16;
 
 std::vector<std::string> hops_text(const RouteRule& rule, const Topology& topology) {

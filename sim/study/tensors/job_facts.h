@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What reports show about a job of many tensors: its size, what each kind of tensor had of the run
-// and would need alone, and which links were the fullest.
+// What reports show about a job of many tensors: its size; for each kind of tensor, its use in the
+// run and its least time alone; and the fullest links.
 #pragma once
 
 #include <cstddef>
@@ -31,24 +31,24 @@ struct GroupFacts {
   std::vector<Rank> source_ranks, destination_ranks;  // of all its tensors, ascending
   std::int64_t bytes = 0;                             // of the tensors, each counted once
   TensorUse use;
-  // For its tensors alone, within the ranks of the whole job.
+  // For these tensors alone, on the ranks of the whole job.
   Bound bound;
   std::int64_t least_received_bytes = 0;  // that ranks must receive, whatever the plan
 };
 
-// Of the whole tensor.
+// For the whole tensor.
 Int128 bytes_of(const Request& request);
 // "bf16[384,4096,7168] S(0) on ep=32 -> RS(0) on replica=4,tp=32", without ranks.
 std::string kind_text(const Request& request);
 
-// Of each group. `uses` by tensor; `sets` of all ranks of the tensors. `demand`, unless null, is
+// For each group. `uses` by tensor; `sets` of all ranks of the tensors. `demand`, unless null, is
 // set to the sum of the groups' demands on the sets.
 std::vector<GroupFacts> group_facts(std::span<const TensorGroup> groups,
                                     std::span<const Request* const> tensors,
                                     std::span<const TensorUse> uses, const CutSets& sets,
                                     RequestDemand* demand = nullptr);
 
-// The fullest link, and how many are like it.
+// The fullest link, and the number of similar links.
 struct FullLinks {
   std::string kind;       // "nic.in"
   std::int64_t full = 0;  // links of this kind that are at most 1 % less full than the fullest,
@@ -67,8 +67,8 @@ struct JobFacts {
 JobFacts job_facts(std::span<const Request* const> tensors, std::span<const TensorUse> uses,
                    const Timeline& timeline, const CutSets& sets, RequestDemand* demand = nullptr);
 
-// "976 tensors of 21 kinds, 1.914 TiB, ranks 0-255 -> 256-383", and ", in 8 stages"; of one tensor
-// Request::text.
+// "976 tensors of 21 kinds, 1.914 TiB, ranks 0-255 -> 256-383", followed by ", in 8 stages"; for
+// one tensor, Request::text.
 std::string job_text(std::span<const Request> tensors, const Stages& stages = {});
 
 }  // namespace reshard::sim

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tensors of a job by kind, as people think of them: "the q_proj of all 61 layers".
+// Groups the tensors of a job by kind, as people think of them: "the q_proj of all 61 layers".
 //
 // Tensors are of one kind if their shapes, dtypes and placements are equal, their meshes are equal
-// up to a translation of ranks (of source and destination, each on its own: other pipeline stages,
-// other owners), and their names are equal apart from numbers.
+// up to a translation of ranks (separately for source and destination: other pipeline stages, other
+// owners), and their names are equal apart from numbers.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@
 namespace reshard::sim {
 
 struct TensorGroup {
-  // What the names have in common, with "*" for each number in which they differ:
-  // "model.layers.*.mlp.up_proj"; empty if they have no names.
+  // The common name, with "*" for each number in which the names differ:
+  // "model.layers.*.mlp.up_proj". Empty if the tensors have no names.
   std::string name;
   std::vector<std::size_t> tensors;  // indices, ascending, at least one
 };

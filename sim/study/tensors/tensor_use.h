@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What each tensor of a job had of a run: the bytes that ranks received of it, and when.
+// The use of each tensor of a job in a run: the bytes that ranks received of it, and when.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ struct TensorUse {
   // ends first: a rank's part of a step is one span, however many messages it has.
   std::optional<std::int64_t> first_ps, last_ps;
 
-  // Bytes add up, the times cover both.
+  // Adds the bytes; the times cover both.
   TensorUse& operator+=(const TensorUse& more);
   friend bool operator==(const TensorUse&, const TensorUse&) = default;
 };
 
-// By tensor of the plan, which ran as operation `op` of the timeline; with `job`, of which the plan
-// is, by tensor of that. Needs Timeline::spans. Takes time linear in the boxes that move.
+// By tensor of the plan, which ran as operation `op` of the timeline; if `job` is given, by tensor
+// of that job, of which the plan has series. Needs Timeline::spans. Takes time linear in the boxes
+// that move.
 IndexVector<TensorId, TensorUse> tensor_uses(const Plan& plan, const Timeline& timeline,
                                              OpId op = OpId{0}, const SeriesJob* job = nullptr);
 

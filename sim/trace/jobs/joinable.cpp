@@ -180,7 +180,7 @@ class Sets {
   }
 
   void find_next() {
-    std::map<StreamOfRank, std::int32_t> waiting;  // a set whose next operation is not known
+    std::map<StreamOfRank, std::int32_t> waiting;  // a set, until its next operation is known
     for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
       auto op = id_of<OpId>(i);
       std::int32_t own = member_of_[op];

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Redistributions of a trace that can be moved together, as one job on one line.
 //
-// Redistributions on one stream are issued in the order of a trace, but that does not mean that one
-// needs the other: what needs another names it in `after`. Lines are a *set* if
+// Redistributions on one stream are issued in the order of the trace, but that does not mean that
+// one needs another: a line names the lines that it needs in `after`. Lines are a *set* if
 //
 //   - they name the same lines in `after`, and the same lines name them,
-//   - they are on one stream, alike in `async` and `transport`, and no other operation of that
+//   - they are on one stream, equal in `async` and `transport`, and no other operation of that
 //     stream comes between them on any of their ranks,
-//   - what comes directly before them on that stream, and what comes directly after, is the same
-//     for all of them (on ranks where nothing does, there is nothing to wait for),
+//   - the operations directly before them on that stream, and those directly after, are the same
+//     for all of them (on ranks where there are none, there is nothing to wait for),
 //   - they use one communicator on the same ranks, and nothing uses it between them; or
-//     communicators that no other stream uses and nothing asynchronous,
+//     communicators that no other stream and nothing asynchronous uses,
 //   - no tensor's name occurs twice: two moves of one tensor are in turn.
 //
 // So everything that one of them waited for, all of them waited for, and whatever came after one
@@ -28,13 +28,14 @@ namespace reshard::sim {
 // Operations of a set, ascending, at least two.
 using JoinedSet = std::vector<OpId>;
 
-// All sets, by their first operation. The trace must have no findings. `implicit_launch_order`:
-// then operations of all streams count as between.
+// All sets, by their first operation. The trace must have no findings. If `implicit_launch_order`,
+// operations of all streams count as between.
 std::vector<JoinedSet> joinable_sets(const Trace& trace, bool implicit_launch_order);
 
-// The trace with one operation for each set, in the place of its first, which comes after what they
-// came after. Its requests are theirs, named as their lines are, and its line has the name
-// "lines 2-4,9". Throws InputError if they have too many stages together.
+// The trace with one operation in place of each set, at the position of its first operation, which
+// comes after everything that they came after. Its requests are theirs, with the names of their
+// lines, and its line has the name "lines 2-4,9". Throws InputError if the joined operation has too
+// many stages.
 Trace joined(const Trace& trace, const std::vector<JoinedSet>& sets);
 
 // The numbers of its lines: "2-4,9".

@@ -2,11 +2,11 @@
 // Steps carried by NCCL, as flows for the engine.
 //
 // A collective of a group is one round of flows along its rings (between nodes one ring per NIC),
-// each as long as the cost form says: latency first, then its bytes at the rate that makes them end
-// in time. It begins when all members are there; work that the early ones could do before is left
-// out. Sends and receives of a step are one group of the communicator of the plan's ranks: each
-// message has a latency that depends on its size, and a rate limited by its ranks' thread blocks
-// and by its own.
+// each as long as the cost form gives: latency first, then its bytes at the rate that makes them
+// end in time. It begins when all members are there; work that the early ones could do before is
+// left out. Sends and receives of a step are one group of the communicator of the plan's ranks:
+// each message has a latency that depends on its size, and a rate limited by its ranks' thread
+// blocks and by its own.
 #pragma once
 
 #include <unordered_map>

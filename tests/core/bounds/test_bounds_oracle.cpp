@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "core/base/errors.h"
-#include "core/bounds/atoms.h"
 #include "core/bounds/bounds.h"
+#include "core/bounds/counted_items.h"
 #include "core/topology/topology_text.h"
 #include "tests/core/bounds/bounds_oracle.h"
 #include "tests/support/bounds_cases.h"
@@ -197,24 +197,24 @@ TEST_CASE("no plan pays less than the price bound says, and often one pays no mo
   CHECK(tight * 10 > compared * 8);
 }
 
-TEST_CASE("atoms are what pieces of both sides share, dim by dim") {
-  auto atoms = [](const char* shape, const char* from, const char* to) {
+TEST_CASE("items are what pieces of both sides share, dim by dim") {
+  auto items = [](const char* shape, const char* from, const char* to) {
     MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("3"));
     Request request(parse_layout(shape, "f32", mesh, from), parse_layout(shape, "f32", mesh, to));
     TensorKind kind(request, request.ranks());
-    Atoms found(kind);
+    CountedItems found(kind);
     std::string out = std::to_string(static_cast<int>(found.count())) + ":";
     found.for_each([&](std::size_t source, std::size_t destination, std::int64_t elements) {
       out += fmt::format(" {}>{}*{}", source, destination, elements);
     });
     return out;
   };
-  CHECK(atoms("", "R", "R") == "1: 0>0*1");
-  CHECK(atoms("0,4", "S0", "S1") == "0:");
-  CHECK(atoms("4,2", "S0", "S1") == "4: 0>0*2 0>1*2 1>0*2 1>1*2");
+  CHECK(items("", "R", "R") == "1: 0>0*1");
+  CHECK(items("0,4", "S0", "S1") == "0:");
+  CHECK(items("4,2", "S0", "S1") == "4: 0>0*2 0>1*2 1>0*2 1>1*2");
   // Destination pieces hold elements 0 and 3, 1 and 4, 2.
-  CHECK(atoms("5", "S0", "_S(0,2)") == "5: 0>0*1 0>1*1 1>0*1 1>2*1 2>1*1");
-  CHECK(atoms("5", "R", "_S(0,2)") == "3: 0>0*2 0>1*2 0>2*1");
+  CHECK(items("5", "S0", "_S(0,2)") == "5: 0>0*1 0>1*1 1>0*1 1>2*1 2>1*1");
+  CHECK(items("5", "R", "_S(0,2)") == "3: 0>0*2 0>1*2 0>2*1");
 }
 
 TEST_CASE("sets need a device for every rank") {

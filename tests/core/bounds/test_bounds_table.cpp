@@ -240,9 +240,9 @@ TEST_CASE("switches that reduce on the way leave each rank one receipt, and each
   CHECK(printed_us(bound.volume_ps) == row.volume_us);
 }
 
-// A flat all-to-all over p = 1024 ranks in q = 128 nodes, T = 4 GiB: 10^6 atoms. In(rank) = T/p (1
+// A flat all-to-all over p = 1024 ranks in q = 128 nodes, T = 4 GiB: 10^6 items. In(rank) = T/p (1
 // - 1/p), In(node) = T/q (1 - 1/q), and as much leaves each.
-TEST_CASE("a thousand ranks and a million atoms") {
+TEST_CASE("a thousand ranks and a million items") {
   Topology topology = eights(128);
   MeshRef mesh = std::make_shared<const Mesh>(parse_mesh("32x32"));
   Request request(parse_layout("32768,32768", "f32", mesh, "S0,S0"),

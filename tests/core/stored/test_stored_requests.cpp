@@ -9,13 +9,13 @@
 #include <tuple>
 
 #include "core/base/errors.h"
-#include "core/planners/planner.h"
 #include "core/proof/proof.h"
 #include "core/stored/generators.h"
 #include "core/stored/stored_requests.h"
 #include "sim/machines/presets.h"
 #include "sim/store/store.h"
 #include "sim/study/study.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/drawn_models.h"
 #include "tests/support/part.h"
 
@@ -100,8 +100,9 @@ TEST_CASE("Drawn models are moved by the plans of their requests, every element"
   options.transport.kind = TransportKind::Ideal;
   auto topology = std::make_shared<const Topology>(sim::find_topology("dgx-h100:2"));
   std::map<std::string, std::unique_ptr<sim::Studies>> studies;
-  for (const char* planner : {"p2p", "packed", "auto"})
-    studies[planner] = std::make_unique<sim::Studies>(topology, find_planner(planner), options);
+  for (const PlannerRow* planner : planners_of_all_layouts())
+    studies[std::string(planner->name)] =
+        std::make_unique<sim::Studies>(topology, *planner, options);
   int repeated = 0, padded = 0;
   for (int i = 0; i < 3'000 / kOneOf; ++i) {
     DrawnModel model = draw_model(prng);

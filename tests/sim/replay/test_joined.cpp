@@ -9,6 +9,7 @@
 #include "sim/network/order.h"
 #include "sim/trace/jobs/joined.h"
 #include "tests/sim/replay/replay_case.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/prng.h"
 
 using namespace reshard;
@@ -87,7 +88,7 @@ std::vector<std::size_t> numbers_in(const Trace& trace, const std::vector<Joined
   return out;
 }
 
-ReplayReport run(const Trace& trace, const char* planner) {
+ReplayReport run(const Trace& trace, const std::string& planner) {
   return test::Rig(find_topology("dgx-h100"), planner).replay(trace);
 }
 
@@ -136,7 +137,8 @@ TEST_CASE("a job in stages takes the time of its stages as lines") {
     return R"({"op": "redistribute", "requests": [)" + requests + "]" + more + "}";
   };
   for (const char* second : {"all", "left"})
-    for (const char* planner : {"p2p", "packed", "rule"}) {
+    for (const PlannerRow* row : test::own_planners()) {
+      const std::string planner(row->name);
       CAPTURE(second, planner);
       std::string first = request("all", "R", "") + ", " + request("all", "S(1)", ""),
                   then = request(second, "R", "");

@@ -12,11 +12,11 @@
 
 #include "core/demand/likeness.h"
 #include "core/plan/join.h"
-#include "core/planners/planner.h"
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
 #include "sim/study/study.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/part.h"
 #include "tests/support/prng.h"
 
@@ -198,23 +198,23 @@ TEST_CASE("stages of a job that lie alike are planned once, and as each would be
     }
   const Stages stages = stages_of(order);
   REQUIRE(stages.size() == 5);
-  for (const char* name : {"p2p", "packed", "auto"}) {
-    CAPTURE(name);
-    const PlannerRow& planner = find_planner(name);
-    Studies studies(topology, planner, options_of(TransportKind::Nccl));
+  for (const PlannerRow* planner : planners_of_all_layouts()) {
+    CAPTURE(planner->name);
+    Studies studies(topology, *planner, options_of(TransportKind::Nccl));
     std::shared_ptr<Study> together = studies.of(job, {}, stages);
     CHECK(together->time_ps() >= together->bound().time_ps());
-    if (planner.weighs_others) continue;
+    if (planner->weighs_others) continue;
     // Each stage by itself, without a cache, then joined.
     std::vector<std::shared_ptr<const Plan>> kept;
     std::vector<const Plan*> plans;
     for (const Stage& stage : stages) {
       std::vector<Request> own;
       for (TensorId tensor : stage.tensors) own.push_back(job[to_index(tensor)]);
-      Studies alone(topology, planner, options_of(TransportKind::Nccl));
+      Studies alone(topology, *planner, options_of(TransportKind::Nccl));
       kept.push_back(alone.of(own)->shared_plan());
       plans.push_back(kept.back().get());
     }
+    const std::string name(planner->name);
     CHECK(to_text(together->plan()) == to_text(join_stages(job, stages, plans, name)));
   }
 }

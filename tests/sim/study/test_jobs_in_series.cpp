@@ -19,6 +19,7 @@
 #include "sim/store/data_check.h"
 #include "sim/study/recorded_run.h"
 #include "sim/study/study.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/cases.h"
 #include "tests/support/part.h"
 #include "tests/support/prng.h"
@@ -87,9 +88,16 @@ void check_same(const Plan& plan, const JobInSeries& job, const Topology& topolo
       ++seen.temporaries;
 }
 
+// The planners that plan the tensors of a job together, without weighing others' plans.
+std::vector<const PlannerRow*> own_planners_of_jobs() {
+  std::vector<const PlannerRow*> rows = own_planners();
+  std::erase_if(rows, [](const PlannerRow* row) { return row->each_tensor; });
+  return rows;
+}
+
 using SeenByPlanner = std::map<std::string_view, Seen>;
 
-// Plans the job in series by every planner of whole jobs.
+// Plans the job in series by each of these planners.
 void check_job(Prng& prng, std::vector<Request> tensors,
                const std::shared_ptr<const Topology>& topology, SeenByPlanner& seen) {
   Carriage transport(topology, {prng.one_in(2) ? TransportKind::Ideal : TransportKind::Nccl, {}});
@@ -103,21 +111,22 @@ void check_job(Prng& prng, std::vector<Request> tensors,
     return PlanTiming(run_of(plan, on, {}, limit, transport.carrier()).timeline.end_ps);
   };
   const bool is_limited = prng.one_in(3);
-  for (const char* planner : {"p2p", "packed"}) {
-    CAPTURE(planner, topology->name(), text(transport.kind()), text_of(job.tensors));
+  for (const PlannerRow* planner : own_planners_of_jobs()) {
+    CAPTURE(planner->name, topology->name(), text(transport.kind()), text_of(job.tensors));
     auto plan_in = [&](const MemoryLimits& memory) {
       PlannerInput own = input;
       own.memory = memory;
-      return make_plan_by_stage(find_planner(planner), job.series.requests, job.series.stages, own);
+      return make_plan_by_stage(*planner, job.series.requests, job.series.stages, own);
     };
     Plan plan = plan_in({});
-    check_same(plan, job, *topology, transport, seen[planner]);
+    Seen& of_planner = seen[planner->name];
+    check_same(plan, job, *topology, transport, of_planner);
     if (!is_limited) continue;
     MemoryLimits limits{.extra_bytes = memory_needs(plan).extra_bytes * 2 / 3};
     CAPTURE(*limits.extra_bytes);
     try {
-      check_same(plan_in(limits), job, *topology, transport, seen[planner]);
-      ++seen[planner].limited;
+      check_same(plan_in(limits), job, *topology, transport, of_planner);
+      ++of_planner.limited;
     } catch (const InputError&) {  // cannot be kept
     }
   }
@@ -133,10 +142,10 @@ TEST_CASE("drawn jobs planned in series are what their tensors' plans are") {
     auto topology = std::make_shared<const Topology>(find_topology(kMachines[prng.below(4)]));
     check_job(prng, draw_layers(prng, topology->devices()), topology, seen);
   }
-  for (const char* planner : {"p2p", "packed"}) {
-    INFO(planner);
-    CHECK(seen[planner].series > 200 / kOneOf);
-    CHECK(seen[planner].limited > 20 / kOneOf);
+  for (const PlannerRow* planner : own_planners_of_jobs()) {
+    INFO(planner->name);
+    CHECK(seen[planner->name].series > 200 / kOneOf);
+    CHECK(seen[planner->name].limited > 20 / kOneOf);
   }
 }
 
@@ -191,11 +200,12 @@ std::vector<Request> large_job(int first_rank) {
 
 TEST_CASE("the facts about a large job are those about the plan of its tensors") {
   auto topology = std::make_shared<const Topology>(find_topology("dgx-h100:48"));
-  for (const char* planner : {"p2p", "packed", "auto"}) {
-    CAPTURE(planner);
+  for (const PlannerRow& planner : planners()) {
+    if (planner.each_tensor) continue;
+    CAPTURE(planner.name);
     StudyOptions options;
     options.cache_capacity = 4;
-    Studies studies(topology, find_planner(planner), options);
+    Studies studies(topology, planner, options);
     std::vector<Request> job = large_job(0);
     std::shared_ptr<Study> study = studies.of(job);
     CHECK(study->plan_in_series().tensors.size() == 3);

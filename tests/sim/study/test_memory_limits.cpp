@@ -16,6 +16,7 @@
 #include "sim/store/data_check.h"
 #include "sim/store/store.h"
 #include "sim/study/study.h"
+#include "tests/support/any_planner.h"
 #include "tests/support/cases.h"
 #include "tests/support/part.h"
 #include "tests/support/prng.h"
@@ -106,9 +107,11 @@ TEST_CASE("drawn jobs keep memory limits, or are refused with the least that wor
                 prng.one_in(2) ? TransportKind::Ideal : TransportKind::Nccl, nullptr};
     MemoryLimits limits;
     limits.free_sources = prng.one_in(2);
-    for (const char* planner : {"p2p", "packed", "auto", "rule"}) {
-      asked.planner = &find_planner(planner);
-      CAPTURE(seed, planner, text(asked.transport), text_of(asked.job));
+    std::vector<const PlannerRow*> rows = planners_of_all_layouts();
+    rows.push_back(&find_planner("rule"));  // plans tensor by tensor
+    for (const PlannerRow* planner : rows) {
+      asked.planner = planner;
+      CAPTURE(seed, planner->name, text(asked.transport), text_of(asked.job));
       std::shared_ptr<Study> free;
       try {
         free = asked.within({});
@@ -116,18 +119,19 @@ TEST_CASE("drawn jobs keep memory limits, or are refused with the least that wor
         continue;  // a tensor that the planner does not know how to plan
       }
       MemoryNeeds needs = free->needs();
-      Seen& of_planner = seen[planner];
+      Seen& of_planner = seen[planner->name];
       check_limit(asked, free->plan(), limits, &MemoryLimits::extra_bytes,
                   prng.between(0, needs.extra_bytes), of_planner);
       check_limit(asked, free->plan(), limits, &MemoryLimits::limit_bytes,
                   prng.between(needs.bytes / 2, needs.bytes), of_planner);
     }
   }
-  for (const char* planner : {"p2p", "packed", "auto"}) {
-    INFO(planner);
-    CHECK(seen[planner].kept > 60 / kOneOf);
-    CHECK(seen[planner].cut > 24 / kOneOf);
-    CHECK(seen[planner].refused > 8 / kOneOf);
-    CHECK(seen[planner].measured > 120 / kOneOf);
+  for (const PlannerRow* planner : planners_of_all_layouts()) {
+    INFO(planner->name);
+    const Seen& of_planner = seen[planner->name];
+    CHECK(of_planner.kept > 60 / kOneOf);
+    CHECK(of_planner.cut > 24 / kOneOf);
+    CHECK(of_planner.refused > 8 / kOneOf);
+    CHECK(of_planner.measured > 120 / kOneOf);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard check`: judges the copies of anybody's plan.
+// `reshard check`: judges copies by any planner.
 #include <memory>
 #include <utility>
 
@@ -77,7 +77,7 @@ void run_check(const CheckOptions& options) {
 void add_check_command(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App& command = add_command(
-      app, "check", "judge the copies of anybody's plan",
+      app, "check", "judge copies made by any planner",
       "The file has JSON lines: a header, the tensors of the model, the buffers of both sides, "
       "then a line per copy (docs/check.md). The exit code is 1 if something is wrong.\n"
       "Example:\n  reshard check my.copies --topology dgx-h100:2",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `reshard compare`: sets two reports side by side and says what differs.
+// `reshard compare`: compares two reports and prints what differs.
 #include <limits>
 #include <memory>
 #include <utility>

@@ -134,10 +134,10 @@ void run_digest(const DigestOptions& options) {
 void add_digest_command(CLI::App& app) {
   auto options = std::make_shared<DigestOptions>();
   CLI::App& command = add_command(
-      app, "digest", "say where ranks hold other data than they should after a transfer",
+      app, "digest", "find where ranks hold other data than they should after a transfer",
       "Prints the digests of what each rank should hold; given those of what ranks do hold, prints "
-      "where they differ, and whose data lie there (docs/digest.md). The exit code is 1 if they "
-      "differ.\n"
+      "where they differ, and which data is there instead (docs/digest.md). The exit code is 1 if "
+      "they differ.\n"
       "Example:\n  reshard digest --layout my.layouts --weights DIR > expected.json\n"
       "  reshard digest --layout my.layouts --expect expected.json found.json --weights DIR",
       [options] { run_digest(*options); });

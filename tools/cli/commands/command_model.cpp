@@ -169,7 +169,7 @@ class Transfer {
   Progress progress_;
 };
 
-// Both sides from files that leave nothing to say.
+// Both sides from files that describe them completely.
 std::optional<sim::TransferText> text_of_files(const ModelOptions& options) {
   const bool is_m2n = !options.m2n_model.empty() || !options.m2n_system.empty(),
              is_placement = !options.from_placement.empty() || !options.to_placement.empty();
@@ -271,15 +271,15 @@ void add_model_command(CLI::App& app) {
                         "model.safetensors.index.json, .safetensors");
   OptionGroup sides(command, "Sides");
   sides.add("--from", "PARALLELISM", options->as_is.transfer.from.parallelism,
-            "how the model lies now: a framework and its words, as below");
-  sides.add("--to", "PARALLELISM", options->as_is.transfer.to.parallelism, "how it is to lie");
+            "the layout to move from: a framework and its words, as below");
+  sides.add("--to", "PARALLELISM", options->as_is.transfer.to.parallelism, "the layout to move to");
   sides.add("--ranks", "RANKS", options->as_is.transfer.from.ranks,
             "ranks of the first side (default 0, 1, ..)");
   sides.add("--to-ranks", "RANKS", options->as_is.transfer.to.ranks,
-            "ranks of the second side (default: those behind the first's)");
+            "ranks of the second side (default: those after the first's)");
   sides.add("--dtype", "DTYPE", options->as_is.transfer.dtype,
-            "in which weights travel; fp8: quantised by blocks, with scales (default: what both "
-            "sides hold)");
+            "in which weights are sent; fp8: quantised by blocks, with scales (default: what both "
+            "sides support)");
   OptionGroup files(command, "Files in place of CONFIG, --from and --to");
   files.add("--config", "FILE", options->source.config, "config.json of a checkpoint");
   files.add("--roles-file", "FILE", options->source.roles,
@@ -290,7 +290,7 @@ void add_model_command(CLI::App& app) {
   files.add("--from-placement", "FILE", options->from_placement,
             "Mooncake's manifest of one side, with --to-placement");
   files.add("--to-placement", "FILE", options->to_placement,
-            "that of the other, whose ranks come after the first's");
+            "that of the other side; its ranks follow the first's");
   files.add("--from-dcp", "FOLDER", options->from_dcp,
             "distributed checkpoint of PyTorch in place of --from: its .metadata, of which nothing "
             "is run");

@@ -50,7 +50,7 @@ Topology topology_of(const ReplayOptions& options, const sim::Trace& trace) {
   }
 }
 
-constexpr std::size_t kMaxPrinted = 100;  // findings; nobody reads more
+constexpr std::size_t kMaxPrinted = 100;  // findings; a reader reads no more
 
 void refuse(const std::vector<sim::TraceFinding>& findings) {
   if (findings.empty()) return;

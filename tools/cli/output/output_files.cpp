@@ -161,7 +161,7 @@ class OutputFiles::File {
   }
 
   // The handler may unlink a name shortly before the file exists: the name is unpredictable, so it
-  // belongs to nobody else.
+  // belongs to no other process.
   void remember_name() const {
     for (std::atomic<const char*>& name : names_to_remove) {
       const char* none = nullptr;

@@ -3,7 +3,7 @@
 // its target's folder (or with a temporary name, if the file system has no unnamed files), and all
 // replace their targets at the end, once everything is written and printed. Until then any failure
 // (a full disk, a limit, a signal) leaves the old files unchanged and no new ones; only SIGKILL can
-// leave a temporary file behind, with a name that begins with ".reshard-".
+// leave a temporary file, with a name that begins with ".reshard-".
 #pragma once
 
 #include <functional>

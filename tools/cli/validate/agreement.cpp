@@ -99,7 +99,7 @@ namespace launch = backends::launch;
 // Launchers start all their processes within less time than this.
 constexpr std::chrono::seconds kMeeting{10};
 
-// Through the backend where it connects processes itself: mpirun does not say where its first
+// Through the backend where it connects processes itself: mpirun does not state where its first
 // process runs.
 void agree(const backends::BackendRow& backend, const launch::LaunchedProcess& launch,
            const Phase& phase) {

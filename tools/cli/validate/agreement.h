@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes processes fail together: where a single process would let main report an error, one of many
-// must tell the others.
+// must inform the others.
 #pragma once
 
 #include <exception>
@@ -38,11 +38,11 @@ void waiting_for_others(Processes& processes, const std::function<void()>& work)
 
 // The backend that a command line of `validate` asks for; null: none, or one that does not exist.
 const backends::BackendRow* backend_of(int argc, char** argv);
-// This process among those that were launched for the backend, as the launcher's variables say. It
-// is alone without a launcher, on a backend in one process, and on none (null).
+// This process among those that were launched for the backend, as the launcher's variables state.
+// It is alone without a launcher, on a backend in one process, and on none (null).
 backends::launch::LaunchedProcess launch_of(const backends::BackendRow* backend);
-// All processes of the launch meet and stop, and the first says why. A process that cannot meet the
-// others speaks for itself. Throws Stopped.
+// All processes of the launch meet and stop, and the first reports the reason. A process that
+// cannot meet the others speaks for itself. Throws Stopped.
 [[noreturn]] void fail_together(const backends::BackendRow* backend, const std::exception_ptr& why);
 
 }  // namespace reshard::tools

@@ -151,7 +151,7 @@ def check(
     copies: Iterable[Dict[str, Any]] = (),
     **options,
 ) -> Dict[str, Any]:
-    """Judges copies, whoever planned them (docs/check.md). layouts: a file, with its copies; or the
+    """Judges copies made by any planner (docs/check.md). layouts: a file, with its copies; or the
     lines of tensors and buffers as dicts. copies: the lines of copies. Options are those of
     `reshard check`: topology="dgx-h100:8", planner, transport, without="each".
 

@@ -198,7 +198,7 @@ def _nested_text(ranks):
 
 
 def _sequence(name, value, expected):
-    """The value as a tuple. Refuses sets, which have no order, and texts, whose characters are not
+    """The value as a tuple. Refuses sets, which have no order, and texts: their characters are not
     numbers."""
     if not isinstance(value, (set, frozenset, dict, bytes, bytearray, str)):
         try:

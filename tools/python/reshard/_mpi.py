@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages over a communicator of mpi4py, whose ranks are the plan's ranks."""
+"""Messages over a communicator of mpi4py; its ranks are the plan's ranks."""
 
 # The MPI standard guarantees tags below this. Messages between two ranks do not overtake each
 # other, so two messages with the same tag do no harm.

@@ -261,7 +261,7 @@ def _id_of(name, value) -> str:
 
 def placed_in_job(error: InputError, requests: Tuple[Request, ...]) -> InputError:
     """The library's error of a job, which numbers the requests, with the places of these. Without
-    requests the job is a file's, whose places are right."""
+    requests the job is a file's, and its places are right."""
     if not requests:
         return error
 

@@ -3,11 +3,11 @@
 
 Messages that are distinguished only by their order reach the wrong call as soon as threads take
 turns in a different order on another rank. So each mesh has a separate process group here, which
-carries none of the user's messages; within it each thread has a lane, whose number is part of every
-tag, and counts its calls. If all ranks share a host, a lane also has shared memory, and the group
-only carries what is sent once per plan. Ranks agree on the name of a mesh through the names of its
-axes' groups, which distinguish two meshes of the same ranks, and on a lane through the name of the
-thread.
+carries none of the user's messages; within it each thread has a lane, with a number that is part of
+every tag, and counts its calls. If all ranks share a host, a lane also has shared memory, and the
+group only carries what is sent once per plan. Ranks agree on the name of a mesh through the names
+of its axes' groups, which distinguish two meshes of the same ranks, and on a lane through the name
+of the thread.
 """
 
 import itertools
@@ -164,8 +164,8 @@ class _Channel:
 
     def _compare(self, lane, said, refusal):
         """Compares plans when one runs for the first time: ranks with different plans would wait
-        for each other, or take half a message for a whole one. In round k every rank tells the one
-        2^k places on the least and the greatest of what it knows, and whose they are."""
+        for each other, or take half a message for a whole one. In round k every rank sends the one
+        2^k places on the least and the greatest that it knows, and the places they come from."""
         size, place = len(self.places), self.places[self._rank]
         tag = (lane.number % _LANES * _CALLS) * _STEPS + _STEPS - 1
         least = greatest = (said, place)

@@ -167,7 +167,7 @@ class ModelTransfer:
     def check(
         self, copies: Union[str, "os.PathLike[str]", Iterable], **options
     ) -> Dict[str, Any]:
-        """Judges copies between the buffers of the two sides, whoever planned them (docs/check.md).
+        """Judges copies between the buffers of the two sides by any planner (docs/check.md).
         copies: their lines, as dicts or texts, or the path of a file of them. Options are those of
         `reshard.check`. Lines in the report are those of copies, from 1.
 

@@ -16,8 +16,8 @@ GATHER, SCATTER, REDUCE, ALL = "all_gather", "reduce_scatter", "all_reduce", "al
 BROADCAST, TO_ROOT, BARRIER = "broadcast", "reduce", "barrier"
 GATHER_TO, SCATTER_FROM = "gather", "scatter"
 
-# Name of the operator, in c10d and in the functional namespaces: its kind, and the argument whose
-# bytes count (traces/README.md defines them).
+# Name of the operator, in c10d and in the functional namespaces: its kind, and the argument of
+# which the bytes count (traces/README.md defines them).
 KINDS = {
     "allreduce_": (REDUCE, "tensors"),
     "allreduce_coalesced_": (REDUCE, "tensors"),

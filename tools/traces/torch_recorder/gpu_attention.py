@@ -4,8 +4,8 @@ would call there, implemented for CPU tensors. DTensor has rules for these kerne
 CPU's own.
 
 As on a GPU for half precision: flash if there is no mask, which accepts fewer heads of keys and
-values; else memory-efficient, whose mask is a bias expanded to all scores, and for which grouped
-heads are repeated.
+values; else memory-efficient, with a mask that is a bias expanded to all scores, and grouped heads
+that are repeated.
 """
 
 import math

@@ -2,7 +2,7 @@
 """Where the script is: in which module, and in forward, backward or optimizer.
 
 In backward, the module is that of the running autograd node. Nodes are numbered in the order in
-which forward makes them, so the numbers at which modules begin and end tell which module made a
+which forward makes them, so the numbers at which modules begin and end show which module made a
 node.
 """
 

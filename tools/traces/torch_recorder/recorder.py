@@ -27,7 +27,7 @@ aten = torch.ops.aten
 
 # Queries about tensors; nothing runs.
 QUESTIONS = {"is_same_size", "is_pinned", "sym_size", "sym_stride", "sym_numel"}
-# Operators whose handlers call other operators.
+# Operators with handlers that call other operators.
 TAKEN_APART = {aten.as_strided.default}
 
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who holds and who needs the elements of a tensor, as the bounds count them.
+// Which ranks hold and which ranks need the items of a tensor, as the bounds count them.
 //
-// An *atom* is a part whose elements all have the same holders and needers: the intersection of
-// a source cell and a destination cell of products, or what lies in the same boxes. Kept Partial
-// axes (P->P) multiply the elements: addends at different kept coordinates are different atoms,
-// each with its own holders and needers. Along zero axes (S->P(sum)) a source cell has one
-// coordinate; destination ranks at other coordinates hold zeros, which nobody sends.
+// An *item* is a part with the same holders and needers for all of its elements (as in
+// core/demand/items.h): the intersection of a source cell and a destination cell if both layouts
+// are products, otherwise a box. Kept Partial axes (P->P) multiply the elements: addends at
+// different kept coordinates are different items, each with its own holders and needers. Along zero
+// axes (S->P(sum)) a source cell has one coordinate; destination ranks at other coordinates hold
+// zeros, which are not sent.
 //
-// Every list of holders and of needers is kept once however many atoms use it: atoms are enumerated
-// dim by dim and never stored.
+// Each list of holders or needers is kept once, however many items use it. Items are enumerated dim
+// by dim and never stored.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +41,10 @@ struct MemberLists {
 // Index of `rank` in the job's ascending ranks. CheckFailure if it is not one of them.
 std::int32_t index_in(const std::vector<Rank>& job, Rank rank);
 
-class Atoms {
+class CountedItems {
  public:
   // Members are numbered by the kind's slots. It must outlive this.
-  explicit Atoms(const TensorKind& kind);
+  explicit CountedItems(const TensorKind& kind);
 
   const MemberLists& holders() const { return holders_; }
   const MemberLists& needers() const { return needers_; }
@@ -99,8 +100,8 @@ class Atoms {
 
   const TensorKind& kind_;
   MemberLists holders_, needers_;
-  // Of products: list cell * kept + k is that of a source cell and a kept coordinate, and list
-  // (cell * kept + k) * zeros + z that of a destination cell.
+  // If both layouts are products: the list of a source cell and a kept coordinate k is number
+  // cell * kept + k, that of a destination cell (cell * kept + k) * zeros + z.
   std::int64_t kept_ = 1, zeros_ = 1;
   std::vector<std::int64_t> zero_of_;  // by source cell: its zero coordinate
   std::vector<Dim> dims_;

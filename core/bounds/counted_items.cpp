@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/bounds/atoms.h"
+#include "core/bounds/counted_items.h"
 
 #include <algorithm>
 
@@ -31,7 +31,7 @@ AddendPlace addend_place(const FoldMeaning& fold, const MeshCoordinate& coordina
 
 }  // namespace
 
-Atoms::Atoms(const TensorKind& kind) : kind_(kind) {
+CountedItems::CountedItems(const TensorKind& kind) : kind_(kind) {
   if (kind.product() == nullptr) {
     list_ends();
     return;
@@ -50,14 +50,14 @@ Atoms::Atoms(const TensorKind& kind) : kind_(kind) {
   }
 }
 
-Int128 Atoms::count() const {
+Int128 CountedItems::count() const {
   if (kind_.boxes() != nullptr) return static_cast<std::int64_t>(kind_.boxes()->boxes.size());
   Int128 count = kept_;
   for (const Dim& dim : dims_) count *= static_cast<std::int64_t>(dim.overlaps.size());
   return count;
 }
 
-void Atoms::list_cells() {
+void CountedItems::list_cells() {
   const Request& request = kind_.request();
   const FoldMeaning& fold = request.fold();
   const Layout &source = request.source(), &destination = request.destination();
@@ -85,7 +85,7 @@ void Atoms::list_cells() {
   needers_ = lists_of(destination.cell_count() * kept_ * zeros_, std::move(needed));
 }
 
-void Atoms::list_ends() {
+void CountedItems::list_ends() {
   const std::vector<BoxEnds>& ends = kind_.boxes()->ends;
   std::vector<ListedMember> held, needed;
   for (std::size_t list = 0; list < ends.size(); ++list) {
@@ -99,7 +99,7 @@ void Atoms::list_ends() {
   needers_ = lists_of(count, std::move(needed));
 }
 
-MemberLists Atoms::lists_of(std::int64_t count, std::vector<ListedMember> listed) {
+MemberLists CountedItems::lists_of(std::int64_t count, std::vector<ListedMember> listed) {
   std::sort(listed.begin(), listed.end());
   MemberLists out;
   out.begins.assign(to_index(count) + 1, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cheapest path from a set of ranks to the nearest of those wanted at current prices, over ranks
+// The cheapest path from a set of ranks to the nearest wanted rank at current prices, over ranks
 // that forward what they receive.
 #pragma once
 

@@ -92,14 +92,19 @@ std::optional<OneExpert> expert_named(std::string_view name, const ModelTensors&
   return out;
 }
 
-// The buffer on the rank, or else on the first rank that has one of that name.
-const StoredBuffer* buffer_named(std::string_view name, const Stored& side,
-                                 std::optional<Rank> rank) {
+// The buffers of that name on the rank, or on any.
+std::vector<const StoredBuffer*> buffers_named(std::string_view name, const Stored& side,
+                                               std::optional<Rank> rank) {
+  std::vector<const StoredBuffer*> out;
   for (const std::string& full : {std::string(name), fmt::format("model.{}", name)}) {
     std::optional<StoredBufferId> found = rank ? side.find(*rank, full) : side.find_any(full);
-    if (found) return &side.buffers()[*found];
+    if (!found) continue;
+    if (rank) return {&side.buffers()[*found]};
+    for (const StoredBuffer& buffer : side.buffers())
+      if (buffer.name == full) out.push_back(&buffer);
+    return out;
   }
-  return nullptr;
+  return out;
 }
 
 std::vector<WhereQuery> parts_in(const StoredBuffer& buffer, const Box& box,
@@ -123,6 +128,25 @@ std::vector<WhereQuery> parts_in(const StoredBuffer& buffer, const Box& box,
   if (out.empty())
     throw InputError(
         fmt::format("{}: expected elements of a tensor, found padding of {}", field, buffer.name));
+  return out;
+}
+
+// Of buffers of one name, those of different ranks must have the same elements there.
+std::vector<WhereQuery> parts_in(const std::vector<const StoredBuffer*>& buffers,
+                                 std::string_view index, std::string_view field) {
+  std::vector<WhereQuery> out;
+  auto differ = [&](const StoredBuffer& other) {
+    return InputError(fmt::format(
+        "{}: expected --rank next to it, as {} has other elements on rank {} than on rank {}",
+        field, other.name, to_int(other.rank), to_int(buffers.front()->rank)));
+  };
+  for (const StoredBuffer* buffer : buffers) {
+    if (buffer->shape != buffers.front()->shape) throw differ(*buffer);
+    Box box = index.empty() ? box_of(buffer->shape) : parse_box(index, buffer->shape, field);
+    std::vector<WhereQuery> own = parts_in(*buffer, box, field);
+    if (out.empty()) out = own;
+    if (own != out) throw differ(*buffer);
+  }
   return out;
 }
 
@@ -161,10 +185,8 @@ std::vector<WhereQuery> parse_place(std::string_view text, const Stored& source,
   auto [name, index] = split_index(text, source.tensors());
   if (!tensor_named(name, source.tensors()) && !expert_named(name, source.tensors())) {
     for (const Stored* side : {&destination, &source})
-      if (const StoredBuffer* buffer = buffer_named(name, *side, rank)) {
-        Box box = index.empty() ? box_of(buffer->shape) : parse_box(index, buffer->shape, field);
-        return parts_in(*buffer, box, field);
-      }
+      if (std::vector<const StoredBuffer*> found = buffers_named(name, *side, rank); !found.empty())
+        return parts_in(found, index, field);
     throw InputError(fmt::format("{}: expected a tensor, or a buffer{}, found {}", field,
                                  rank ? fmt::format(" of rank {}", to_int(*rank)) : "",
                                  reshard::quoted(name, 200)));

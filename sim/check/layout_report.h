@@ -17,6 +17,7 @@ struct WhereQuery {
   std::optional<ModelTensorId> tensor;
   Box box;  // of the tensor
   std::optional<Rank> rank;
+  friend bool operator==(const WhereQuery&, const WhereQuery&) = default;
 };
 // Reads "q_proj" or "q_proj[4:6,:]"; single indices are possible. A single expert such as
 // "experts.17.up_proj.weight[0,:]" is index 17 of "experts.up_proj.weight". Throws InputError
@@ -24,8 +25,9 @@ struct WhereQuery {
 WhereQuery parse_where(std::string_view text, const ModelTensors& tensors, std::string_view field);
 
 // Reads the same, or elements of a buffer of either side on one of its ranks,
-// "qkv_proj.weight[130,0]", which gives a query for each part that has some of them. A leading
-// "model." can be omitted from names.
+// "qkv_proj.weight[130,0]", which gives a query for each part that has some of them. The rank can
+// be omitted if the buffers of all ranks have the same elements there. A leading "model." can be
+// omitted from names.
 std::vector<WhereQuery> parse_place(std::string_view text, const Stored& source,
                                     const Stored& destination, std::optional<Rank> rank,
                                     std::string_view field);

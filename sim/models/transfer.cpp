@@ -21,6 +21,11 @@ std::vector<Rank> ranks_of(const SideSpec& spec, std::string_view field, std::in
   std::vector<Rank> out;
   if (!spec.ranks.empty()) {
     out = parse_ranks(spec.ranks, field);
+    std::vector<Rank> sorted = out;
+    std::sort(sorted.begin(), sorted.end());
+    if (auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+      throw InputError(
+          fmt::format("{}: expected each rank once, found {} twice", field, to_int(*twice)));
     if (std::ssize(out) == needed) return out;
     if (!spec.ranks_may_change || out.empty())
       throw InputError(fmt::format("{}: expected {} for {}, found {}", field,

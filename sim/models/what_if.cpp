@@ -63,8 +63,10 @@ std::vector<WhatIf> parse_what_ifs(std::string_view text, const WhatIf& base,
       throw InputError(
           fmt::format("{}: expected words such as tp=8,16, found {}", field, quoted(word)));
     std::string_view key = word.substr(0, equals), values = word.substr(equals + 1);
+    // The numbers of layers of stages are one value.
+    const bool is_list = key == "layers" || key == "from.layers";
     for (std::size_t begin = 0; begin <= values.size();) {
-      std::size_t end = std::min(values.find(',', begin), values.size());
+      std::size_t end = is_list ? values.size() : std::min(values.find(',', begin), values.size());
       out.push_back(variant_of(key, values.substr(begin, end - begin), base, field));
       if (out.size() > kMostVariants)
         throw InputError(fmt::format("{}: expected at most {} variants", field, kMostVariants));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The page of a model's transfer: the tensors by kind and by stage, what variants would change,
 // then the run as for any job.
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include "core/base/units.h"
 #include "sim/models/report/transfer_report.h"
@@ -39,6 +39,12 @@ void add_stages(Page& page, const TransferReport& report) {
                    time_cell(stage.use.last_ps)});
 }
 
+std::vector<std::string> with_notes(const WhatIfRow& row) {
+  std::vector<std::string> out{row.name};
+  out.insert(out.end(), row.notes.begin(), row.notes.end());
+  return out;
+}
+
 void add_what_ifs(Page& page, const TransferReport& report) {
   if (report.what_ifs.empty()) return;
   HtmlTable table(page.add_panel("what-if", "What if", "The same transfer with one thing changed."),
@@ -54,7 +60,8 @@ void add_what_ifs(Page& page, const TransferReport& report) {
       run.needs.extra_bytes);
   for (const WhatIfRow& row : report.what_ifs)
     if (row.refused.empty())
-      add(row.name, row.planner, row.time_ps, row.bound_ps, row.peak_bytes, row.extra_bytes);
+      add(fmt::format("{}", fmt::join(with_notes(row), "; ")), row.planner, row.time_ps,
+          row.bound_ps, row.peak_bytes, row.extra_bytes);
     else
       table.add_row({row.name, row.refused, "-", "-", "-", "-", "-"});
 }

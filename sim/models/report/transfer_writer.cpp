@@ -105,6 +105,7 @@ std::string what_if_text(const TransferReport& report, std::size_t width) {
   for (const WhatIfRow& row : report.what_ifs)
     if (row.refused.empty()) {
       add(row.name, row.planner, row.time_ps, row.bound_ps, row.peak_bytes, row.extra_bytes);
+      for (const std::string& note : row.notes) table.add_note(note);
     } else {
       table.add_row({row.name, "refused", "-", "-", "-", "-", "-"});
       table.add_note(row.refused);
@@ -178,7 +179,8 @@ std::string transfer_json(const TransferReport& report) {
             {"time_ps", row.time_ps},
             {"bound_ps", row.bound_ps},
             {"peak_bytes_max", row.peak_bytes},
-            {"extra_bytes_max", row.extra_bytes}};
+            {"extra_bytes_max", row.extra_bytes},
+            {"notes", row.notes}};
   });
   out["run"] = read_json_or_other<Json>(simulate_json(report.run), "run", kJsonFile);
   return written(out);

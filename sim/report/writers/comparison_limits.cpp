@@ -97,15 +97,17 @@ std::vector<CheckedLimit> checked_limits(const Comparison& comparison,
                                          std::string_view field) {
   std::vector<CheckedLimit> out;
   for (const FigureLimit& limit : limits) {
-    auto figure = std::find_if(comparison.figures.begin(), comparison.figures.end(),
-                               [&](const ComparedFigure& each) { return each.name == limit.name; });
-    bool there = figure != comparison.figures.end() && figure->a && figure->b;
-    if (!there)
+    const ComparedFigure* figure = nullptr;
+    // A model's report has those of its run in "run".
+    for (const std::string& name : {limit.name, "run." + limit.name})
+      for (const ComparedFigure& each : comparison.figures)
+        if (figure == nullptr && each.name == name && each.a && each.b) figure = &each;
+    if (figure == nullptr)
       throw InputError(fmt::format("{}: expected a figure that both reports have, found {}", field,
                                    quoted(limit.name)));
     double change = change_of(limit, figure->a->value(), figure->b->value());
     out.push_back({limit.text,
-                   fmt::format("{}: {} is {}, was {} ({})", limit.text, limit.name,
+                   fmt::format("{}: {} is {}, was {} ({})", limit.text, figure->name,
                                figure->b->text(), figure->a->text(), change_text(figure->change())),
                    limit.above ? change > limit.change : change < limit.change});
   }

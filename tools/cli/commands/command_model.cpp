@@ -53,18 +53,36 @@ std::string framework_help() {
   return out;
 }
 
-// Messages about the layouts name the line that --emit layout prints.
-constexpr const char* kLayoutName = "--emit layout";
+// Messages about the layouts, which no user has written, end with the line that --emit layout
+// prints.
+constexpr std::string_view kLayoutName = "--emit layout";
+
+template <class Read>
+auto read_lines(const std::string& lines, Read&& read) {
+  std::istringstream in(lines);
+  try {
+    return read(in, std::string(kLayoutName));
+  } catch (const InputError& error) {
+    std::string_view what = error.what();
+    const std::size_t colon = what.find(": ");
+    if (!what.starts_with(kLayoutName) || colon == std::string_view::npos) throw;
+    std::string_view place = what.substr(kLayoutName.size(), colon - kLayoutName.size());
+    throw InputError(fmt::format(
+        "{} ({}{} prints it)", what.substr(colon + 2),
+        place.empty() ? "" : fmt::format("line {} of what ", place.substr(1)), kLayoutName));
+  }
+}
 
 sim::Subject subject_in(const std::string& lines) {
-  std::istringstream in(lines);
-  return sim::parse_job(in, kLayoutName);
+  return read_lines(
+      lines, [](std::istream& in, const std::string& name) { return sim::parse_job(in, name); });
 }
 
 sim::ModelLayouts layouts_in(const std::string& lines) {
-  std::istringstream in(lines);
-  sim::LineReader reader(in, kLayoutName);
-  return sim::read_sides(reader, kLayoutName);
+  return read_lines(lines, [](std::istream& in, const std::string& name) {
+    sim::LineReader reader(in, name);
+    return sim::read_sides(reader, name);
+  });
 }
 
 void print_layout(const ModelOptions& options, const sim::ModelLayouts& model) {
@@ -86,12 +104,44 @@ void check_claim(const ModelOptions& options, sim::ModelLayouts layouts) {
   fail_on_findings(report);
 }
 
+// What is printed in place of the report.
+bool has_other_output(const ModelOptions& options) {
+  return options.emit != "report" || options.list || !options.where.empty() ||
+         !options.claim.empty() || options.digests;
+}
+
+void refuse_others(const ModelOptions& options) {
+  std::vector<std::pair<bool, std::string>> outputs{
+      {options.roles, "--roles"},
+      {options.list && options.where.empty(), "--list"},
+      {!options.where.empty(), "--where"},
+      {!options.claim.empty(), "--check"},
+      {options.digests, "--digests"},
+      {options.emit != "report", "--emit " + options.emit},
+      {!options.what_if.empty(), "--what-if"},
+      {!options.output.html.empty(), "--html"},
+      {!options.output.perfetto.empty(), "--perfetto"}};
+  // The last three are of the report.
+  for (std::size_t i = 0; i + 3 < outputs.size(); ++i)
+    for (std::size_t j = i + 1; outputs[i].first && j < outputs.size(); ++j)
+      refuse_both(outputs[j].first, outputs[j].second, outputs[i].second);
+  if (options.emit != "report") {
+    refuse_both(options.output.json, "--json", "--emit " + options.emit);
+    refuse_both(options.output.verbose, "--verbose", "--emit " + options.emit);
+  }
+  if (options.rank >= 0 && !options.list && options.where.empty())
+    throw InputError("--rank: expected --list or --where next to it");
+}
+
 class Transfer {
  public:
   Transfer(const ModelOptions& options, std::optional<sim::Model> model)
       : options_(options), model_(std::move(model)) {}
 
   void run(sim::TransferText text) {
+    // A report has the notes itself.
+    if (has_other_output(options_))
+      for (const std::string& note : text.notes) fmt::print(stderr, "reshard: note: {}\n", note);
     if (options_.emit == "layout") return print(text.lines);
     if (options_.digests)
       return print_digests(layouts_in(text.lines), sim::Weights(options_.weights),
@@ -120,17 +170,21 @@ class Transfer {
         sim::report_of_transfer(std::move(text), std::move(run), job.study());
     for (const sim::WhatIf& variant :
          sim::parse_what_ifs(options_.what_if, options_.as_is, "--what-if"))
-      report.what_ifs.push_back(row_of(variant));
+      report.what_ifs.push_back(row_of(variant, report.text.notes));
     progress_.clear();
     if (options_.output.verbose) report.run.phases = progress_.times();
     write(report, job.study());
   }
 
  private:
-  sim::WhatIfRow row_of(const sim::WhatIf& variant) {
+  sim::WhatIfRow row_of(const sim::WhatIf& variant, const std::vector<std::string>& known) {
     sim::WhatIfRow out{variant.name};
     try {
-      sim::Subject subject = subject_in(sim::transfer_text(*model_, variant.transfer).lines);
+      sim::TransferText text = sim::transfer_text(*model_, variant.transfer);
+      for (std::string& note : text.notes)
+        if (std::find(known.begin(), known.end(), note) == known.end())
+          out.notes.push_back(std::move(note));
+      sim::Subject subject = subject_in(text.lines);
       subject.stages = sim::stages_of(variant, subject.requests);
       sim::StudyOptions wanted = study_options(options_.machine);
       if (variant.extra_bytes) wanted.memory.extra_bytes = *variant.extra_bytes;
@@ -229,6 +283,7 @@ void run_model(ModelOptions options) {
   refuse_unprinted(options.output, options.output.html, "--html -");
   if (options.digests == options.weights.empty())
     throw InputError("--digests, --weights: required together");
+  refuse_others(options);
   options.as_is.is_in_turn = options.stages == "in-turn";
   if (std::optional<sim::TransferText> text = text_of_files(options))
     return Transfer(options, std::nullopt).run(std::move(*text));

@@ -93,7 +93,9 @@ LostTime lost_time(const Timeline& timeline, const CutSets& sets, const RequestD
   auto offer = [&](LostTime::By by, std::optional<std::int64_t> factor) {
     if (out.factor_e4 && (!factor || *factor > *out.factor_e4)) out.by = by, out.factor_e4 = factor;
   };
-  offer(LostTime::By::NotFull, factor_e4(timeline.end_ps, alone_ps(busiest)));
+  // Full links would not end before the bound, which can be one of latencies.
+  offer(LostTime::By::NotFull,
+        factor_e4(timeline.end_ps, std::max(alone_ps(busiest), Int128{bound_ps})));
   offer(LostTime::By::Few, factor_e4(alone_ps(busiest) * resources, sum_ps));
   bool crosses = between_nodes(hop, topology);
   std::optional<std::int64_t> more =

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Why a plan is slower than its bound: the greatest of the factors between the two.
 //
-//   links not full  run time / the time its busiest resource needs for its bytes at full rate:
-//                   steps wait for each other, latencies, transport costs
+//   links not full  run time / the time its busiest resource needs for its bytes at full rate, or
+//                   the bound if that is longer: steps wait for each other, latencies, transport
+//                   costs
 //   few             that time / the average over the job's resources of the same kind: a few ranks
 //                   do the work of many
 //   nodes entered   if that kind connects nodes: bytes that entered nodes / bytes that must

@@ -10,15 +10,25 @@
 namespace reshard::sim {
 namespace {
 
-std::string lost(const Request& request, std::string_view planner, std::string_view machine) {
+struct Loss {
+  LostTime lost;
+  std::int64_t time_ps, bound_ps;
+};
+
+Loss loss_of(const Request& request, std::string_view planner, std::string_view machine) {
   auto topology = std::make_shared<const Topology>(find_topology(machine));
   StudyOptions options;
   options.transport.kind = TransportKind::Ideal;
   Studies studies(topology, find_planner(planner), options);
   std::shared_ptr<Study> study = studies.of(request);
   CutSets sets(*topology, request.ranks());
-  return text(
-      lost_time(study->timeline(), sets, demand_of(request, sets), study->bytes().received_total));
+  return {
+      lost_time(study->timeline(), sets, demand_of(request, sets), study->bytes().received_total),
+      study->time_ps(), study->bound().time_ps()};
+}
+
+std::string lost(const Request& request, std::string_view planner, std::string_view machine) {
+  return text(loss_of(request, planner, machine).lost);
 }
 
 Request two_nodes(std::string_view from, std::string_view to) {
@@ -52,6 +62,13 @@ TEST_CASE("small messages do not fill links, and a plan at its bound loses nothi
   CHECK_THAT(lost(request_on("4", "64", "P(sum)", "R"), "rule", "dgx-h100:1"),
              Catch::StartsWith("links not full "));
   CHECK(lost(request_on("4", "4096,4096", "S(0)", "S(1)"), "p2p", "dgx-h100:1") == "-");
+}
+
+TEST_CASE("no factor is above the ratio to the bound, also where latencies are the bound") {
+  Loss loss = loss_of(request_on("4", "64", "P(sum)", "R"), "rule", "dgx-h100:1");
+  CHECK(loss.lost.by == LostTime::By::NotFull);
+  REQUIRE(loss.lost.factor_e4.has_value());
+  CHECK(*loss.lost.factor_e4 <= loss.time_ps * 10'000 / loss.bound_ps + 1);
 }
 
 TEST_CASE("where all is even, one kind of link carries what two could") {

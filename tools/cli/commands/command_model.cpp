@@ -67,9 +67,10 @@ auto read_lines(const std::string& lines, Read&& read) {
     const std::size_t colon = what.find(": ");
     if (!what.starts_with(kLayoutName) || colon == std::string_view::npos) throw;
     std::string_view place = what.substr(kLayoutName.size(), colon - kLayoutName.size());
-    throw InputError(fmt::format(
-        "{} ({}{} prints it)", what.substr(colon + 2),
-        place.empty() ? "" : fmt::format("line {} of what ", place.substr(1)), kLayoutName));
+    throw InputError(place.empty()
+                         ? fmt::format("{} ({} prints it)", what.substr(colon + 2), kLayoutName)
+                         : fmt::format("{} (line {} of what {} prints)", what.substr(colon + 2),
+                                       place.substr(1), kLayoutName));
   }
 }
 

@@ -39,7 +39,7 @@ class Fsdp2 {
 
   void write() {
     for (const ModelParameter& of : parameters_of(side_.model, ExpertForm::InMemory))
-      side_.lines.buffer(of.name, mesh_, of.blocks, *of.weight, placements_of(of), of.extras);
+      side_.lines.buffer(of.name, mesh_, of.blocks(), *of.weight, placements_of(of), of.extras);
   }
 
  private:
@@ -51,13 +51,10 @@ class Fsdp2 {
   }
 
   std::string placements_of(const ModelParameter& of) const {
-    const Weight& weight = *of.weight;
-    CutBy cut = of.cut;
-    if (weight.role == Role::RouterBias) return "RRR";
-    if (of.is_expert && how_ == "ep" && tp_ > 1) return rows_twice(weight.shape[0]);
-    if (tp_ == 1 || cut == CutBy::None || (of.is_expert && how_ == "whole")) return "RS(0)R";
-    if (of.is_expert) return cut == CutBy::Rows ? "RS(0)S(1)" : "RS(0)S(2)";
-    return cut == CutBy::Rows ? rows_twice(weight.shape[0]) : "RS(0)S(1)";
+    if (of.weight->role == Role::RouterBias) return "RRR";
+    if (of.is_expert && how_ == "ep" && tp_ > 1) return rows_twice(of.rows());
+    if (tp_ == 1 || of.cut < 0 || (of.is_expert && how_ == "whole")) return "RS(0)R";
+    return of.cut == 0 ? rows_twice(of.rows()) : fmt::format("RS(0)S({})", of.cut);
   }
 
   const Side& side_;
@@ -73,10 +70,10 @@ void write_flat(const Side& side, bool by_layer) {
     std::vector<std::string> names;
     for (const ModelParameter& of : parameters_of(group, side.model, ExpertForm::InMemory)) {
       if (of.weight->role == Role::RouterBias) {
-        side.lines.buffer(of.name, mesh, of.blocks, *of.weight);
+        side.lines.buffer(of.name, mesh, of.blocks(), *of.weight);
         continue;
       }
-      side.lines.named(of.name, mesh, of.blocks, of.extras);
+      side.lines.named(of.name, mesh, of.blocks(), of.extras);
       names.push_back(of.name);
       if (!by_layer) side.lines.flat_of(of.name, {of.name}, {"dp"}, 1, 1);
     }

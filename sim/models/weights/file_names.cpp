@@ -40,7 +40,6 @@ bool is_passed_over(std::string_view name, const Model& model) {
 }  // namespace
 
 FileNames::FileNames(const Model& model) : model_(model) {
-  model.for_each([&](const Weight& weight) { weights_[weight.name] = &weight; });
   for (ExpertForm form : {ExpertForm::InMemory, ExpertForm::InFiles})
     for (ModelParameter& each : parameters_of(model, form)) {
       std::string name = each.name;
@@ -62,18 +61,10 @@ std::optional<FileNames::Known> FileNames::find(std::string_view name) const {
 std::vector<FileNames::Block> FileNames::blocks_of(const ModelParameter& parameter) const {
   std::vector<Block> out;
   std::int64_t begin = 0;
-  for (const std::string& block : parameter.blocks) {
-    // "gate:1 up:1 x1": rows in turn.
-    std::size_t colon = block.find(":1 ");
-    if (colon != std::string::npos) {
-      std::size_t second = colon + 3, end = block.find(":1 x1");
-      out.push_back({weights_.at(block.substr(0, colon)), 0, 2});
-      out.push_back({weights_.at(block.substr(second, end - second)), 1, 2});
-      continue;
-    }
-    const Weight* weight = weights_.at(block);
-    out.push_back({weight, begin, 1});
-    begin += weight->shape[parameter.extras.dim];
+  const bool in_turn = parameter.joined == Joined::InTurn;
+  for (const Weight* weight : parameter.weights) {
+    out.push_back({weight, begin, in_turn ? std::ssize(parameter.weights) : 1});
+    begin += in_turn ? 1 : weight->shape[parameter.extras.dim];
   }
   return out;
 }

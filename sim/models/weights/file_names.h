@@ -46,7 +46,6 @@ class FileNames {
   std::vector<Block> blocks_of(const ModelParameter& parameter) const;
 
   const Model& model_;
-  std::map<std::string, const Weight*> weights_;
   std::map<std::string, ModelParameter, std::less<>> parameters_;
 };
 

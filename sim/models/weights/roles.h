@@ -26,7 +26,8 @@ std::vector<RolePattern> parse_roles(std::string_view text, const std::string& p
 
 // Gives weights that match a pattern its role, the last one that matches, and adds those of
 // `tensors` that the model lacks and that match. Throws InputError for a pattern that nothing
-// matches, and for a tensor that is added without a shape.
+// matches, for a tensor that is added without a shape, and for a role that the tensor cannot have
+// in any framework: a second query in a layer, a bias of another length.
 void apply_roles(const std::vector<RolePattern>& patterns, const std::vector<FileTensor>& tensors,
                  Model& model, const std::string& place);
 

@@ -30,7 +30,7 @@ constexpr auto kFrameworks = std::to_array<FrameworkRow>({
      checked<write_fsdp2, Fusion::InMemory>},
     {"hsdp", "replicate=, dp=, tp=, experts=tp|ep|whole", "FSDP2 on each of several groups", false,
      fsdp2_ranks, checked<write_fsdp2, Fusion::InMemory>},
-    {"fsdp1", "dp=", "FSDP1: a flat parameter for each layer", false, flat_ranks,
+    {"fsdp1", "dp=, orig-params", "FSDP1: a flat parameter for each layer", false, flat_ranks,
      checked<write_fsdp1, Fusion::InMemory>},
     {"zero3", "dp=", "DeepSpeed's ZeRO-3: each parameter flat", false, flat_ranks,
      checked<write_zero3, Fusion::InMemory>},

@@ -103,3 +103,63 @@ TEST_CASE("What is one parameter is cut as one, wherever its parts meet") {
   CHECK(rows_in(*flat.source, 0, qkv) == "q_proj[0:8]");
   CHECK(rows_in(*flat.source, 1, qkv) == "k_proj[0:4] v_proj[0:4]");
 }
+
+TEST_CASE("FSDP1 flattens a layer in the order in which its modules are registered") {
+  auto flat = [](const std::string& family, const std::string& layer) {
+    ModelLayouts layouts = side_of(family, "fsdp1");
+    std::string out;
+    const StoredBufferId id = *layouts.source->find(Rank{0}, layer + "_flat_param");
+    std::map<std::int64_t, std::string> found;
+    for (const StoredPart& part : layouts.source->buffers()[id].parts) {
+      std::string name((*layouts.tensors)[part.tensor].name.substr(layer.size()));
+      found[part.offset] += name.substr(0, name.rfind(".weight")) + " ";
+    }
+    for (const auto& [offset, names] : found) out += names;
+    return out;
+  };
+  const std::string attention =
+      "self_attn.q_proj self_attn.k_proj self_attn.v_proj self_attn.o_proj ";
+  CHECK(flat("llama", "model.layers.0.") ==
+        attention +
+            "mlp.gate_proj mlp.up_proj mlp.down_proj input_layernorm post_attention_layernorm ");
+  CHECK(flat("llama", "") == "model.embed_tokens model.norm lm_head ");
+  CHECK(flat("gemma2", "model.layers.0.")
+            .ends_with("mlp.down_proj input_layernorm post_attention_layernorm "
+                       "pre_feedforward_layernorm post_feedforward_layernorm "));
+  CHECK(flat("qwen3_moe", "model.layers.1.")
+            .starts_with(attention + "self_attn.q_norm self_attn.k_norm mlp.experts."));
+  CHECK(flat("qwen3_moe", "model.layers.1.")
+            .ends_with("mlp.gate input_layernorm post_attention_layernorm "));
+  CHECK(flat("mixtral", "model.layers.1.")
+            .starts_with(attention + "block_sparse_moe.gate block_sparse_moe.experts."));
+  CHECK(flat("qwen2_moe", "model.layers.1.")
+            .ends_with("mlp.shared_expert.gate_proj mlp.shared_expert.up_proj "
+                       "mlp.shared_expert.down_proj mlp.shared_expert_gate input_layernorm "
+                       "post_attention_layernorm "));
+  CHECK(flat("deepseek_v3", "model.layers.1.")
+            .ends_with("mlp.gate mlp.shared_experts.gate_proj mlp.shared_experts.up_proj "
+                       "mlp.shared_experts.down_proj input_layernorm post_attention_layernorm "));
+  CHECK(flat("deepseek_v3", "model.layers.1.")
+            .starts_with("self_attn.q_a_proj self_attn.q_a_layernorm self_attn.q_b_proj "
+                         "self_attn.kv_a_proj_with_mqa self_attn.kv_a_layernorm "
+                         "self_attn.kv_b_proj self_attn.o_proj mlp.experts."));
+  CHECK(flat("gpt_oss", "model.layers.1.")
+            .starts_with("self_attn.sinks self_attn.q_proj self_attn.q_proj.bias "));
+  CHECK(flat("phi3", "model.layers.1.")
+            .starts_with("self_attn.o_proj self_attn.q_proj self_attn.k_proj self_attn.v_proj "
+                         "mlp.gate_proj mlp.up_proj mlp.down_proj "));
+}
+
+TEST_CASE("With use_orig_params FSDP1 begins each parameter at a multiple of 16 bytes") {
+  auto at = [](const std::string& side, const std::string& name) {
+    ModelLayouts layouts = side_of("qwen3", side);
+    const StoredBufferId id = *layouts.source->find(Rank{0}, "model.layers.0._flat_param");
+    for (const StoredPart& part : layouts.source->buffers()[id].parts)
+      if ((*layouts.tensors)[part.tensor].name == "model.layers.0." + name) return part.offset;
+    return std::int64_t{-1};
+  };
+  // After q, k, v and o (64 + 32 + 32 + 64 elements), norms of 2 elements.
+  CHECK(at("fsdp1", "self_attn.k_norm.weight") == 194);
+  CHECK(at("fsdp1 orig-params", "self_attn.k_norm.weight") == 200);
+  CHECK(at("fsdp1 orig-params", "mlp.gate_proj.weight") == 208);
+}

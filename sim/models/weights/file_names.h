@@ -35,6 +35,8 @@ class FileNames {
     std::int64_t expert;  // -1: not one of them
   };
   std::optional<Known> find(std::string_view name) const;
+  // What a name of scales is the scales of; none unless the model is quantised and that weight is.
+  std::optional<Known> find_scaled(std::string_view scales) const;
   Shape shape_of(const Known& known) const;
   std::vector<WeightPart> parts_of(const Known& known, const Box& box) const;
 
@@ -52,10 +54,12 @@ class FileNames {
 // Tensors as a file lists them.
 struct FileTensor {
   std::string name;
-  std::optional<Shape> shape;  // none if only names are known
+  std::optional<Shape> shape;       // none if only names are known
+  std::string dtype_name = {};      // "BF16"; empty if it is not known
+  std::optional<DType> dtype = {};  // none if it is not one of reshard's
 };
 // Throws InputError "PLACE: ..." for a name that no weight has, another shape, and a weight that no
-// tensor has. Names of scales and rotary caches are passed over.
+// tensor has. Names of rotary caches are passed over; scales must be those of a quantised weight.
 void check_file(const Model& model, const std::vector<FileTensor>& tensors,
                 const std::string& place);
 

@@ -69,7 +69,8 @@ const Weight* WeightGroup::find_own(Role own_role, bool bias) const {
 }
 
 bool has_scales(const Weight& weight) {
-  if (weight.is_added || weight.is_bias() || weight.shape.size() < 2) return false;
+  if (weight.is_added || !weight.is_quantised || weight.is_bias() || weight.shape.size() < 2)
+    return false;
   switch (weight.own_role()) {
     case Role::Query:
     case Role::Key:

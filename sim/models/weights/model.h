@@ -66,6 +66,7 @@ struct Weight {
   DType dtype;
   std::optional<Role> replaced = {};  // what it is for in its family, if a file of names changed it
   bool is_added = false;              // its family has none, a file of names added it
+  bool is_quantised = true;           // where the model is; its checkpoint may have it as it was
   // What checkpoints and Hugging Face's code have it for.
   Role own_role() const { return replaced.value_or(role); }
   bool is_bias() const { return name.ends_with("bias") && role != Role::RouterBias; }

@@ -25,9 +25,19 @@ MeshLines mesh_lines(const std::vector<MeshAxis>& axes, const std::vector<Rank>&
   return out;
 }
 
+// "q:4 k:1 v:1 x128".
+void SideLines::note_tensors(std::string_view block) {
+  while (!block.empty()) {
+    std::string_view word = block.substr(0, block.find(' '));
+    block.remove_prefix(std::min(block.size(), word.size() + 1));
+    held_.emplace(word.substr(0, word.rfind(':')));
+  }
+}
+
 void SideLines::line(std::string_view side, std::string_view name, const MeshLines& mesh,
                      const std::vector<std::string>& blocks, std::string_view placements,
                      const BufferExtras& extras) {
+  for (const std::string& block : blocks) note_tensors(block);
   std::string out = fmt::format(R"({{"side": "{}", "buffer": {}, "mesh": "{}", "ranks": "{}")",
                                 side, json_text(name), mesh.mesh, mesh.ranks);
   out += blocks.size() == 1 ? fmt::format(R"(, "tensor": {})", json_text(blocks.front()))

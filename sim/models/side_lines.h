@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "core/base/ids.h"
@@ -55,17 +56,22 @@ class SideLines {
                const std::vector<std::string>& axes, std::int64_t align, std::int64_t pad,
                std::string_view dtype = {});
 
+  // Whether some line has a part of the tensor.
+  bool holds(const std::string& tensor) const { return held_.contains(tensor); }
+
   // All lines, those of scales last.
   std::string text() const { return lines_ + scales_; }
 
  private:
+  void note_tensors(std::string_view block);
   void line(std::string_view side, std::string_view name, const MeshLines& mesh,
             const std::vector<std::string>& blocks, std::string_view placements,
             const BufferExtras& extras);
 
   std::string side_, lines_, scales_;
   bool has_scales_;
-  std::vector<std::string> scaled_;  // names that already have a line of scales, ascending
+  std::vector<std::string> scaled_;       // names that have a line of scales, ascending
+  std::unordered_set<std::string> held_;  // the words of all blocks
 };
 
 // The lines of the model's tensors, including those of scales if `has_scales`.

@@ -7,30 +7,41 @@
 
 #include "core/base/cursor.h"
 #include "core/base/errors.h"
+#include "sim/models/frameworks/needed_parts.h"
 
 namespace reshard::sim {
 namespace {
+
+template <void (*write)(const Side&), Fusion fusion>
+void checked(const Side& side) {
+  require_parts(side, fusion);
+  write(side);
+  require_all(side);
+}
 
 constexpr auto kFrameworks = std::to_array<FrameworkRow>({
     {"megatron",
      "tp=, pp=, vpp=, cp=, dp=, ep=, etp=, order=, first=, last=, embedding-in-split, "
      "loss-in-split, layout=, spec=te|local, experts=each|grouped, vocab-divisible=, optimizer, "
      "bucket-size=, one-bucket",
-     "Megatron-Core's weights", false, megatron_ranks, write_megatron},
+     "Megatron-Core's weights", false, megatron_ranks, checked<write_megatron, Fusion::Megatron>},
     {"fsdp2", "replicate=, dp=, tp=, experts=tp|ep|whole",
-     "FSDP2, over tensor parallelism if tp is given", false, fsdp2_ranks, write_fsdp2},
+     "FSDP2, over tensor parallelism if tp is given", false, fsdp2_ranks,
+     checked<write_fsdp2, Fusion::InMemory>},
     {"hsdp", "replicate=, dp=, tp=, experts=tp|ep|whole", "FSDP2 on each of several groups", false,
-     fsdp2_ranks, write_fsdp2},
-    {"fsdp1", "dp=", "FSDP1: a flat parameter for each layer", false, flat_ranks, write_fsdp1},
-    {"zero3", "dp=", "DeepSpeed's ZeRO-3: each parameter flat", false, flat_ranks, write_zero3},
+     fsdp2_ranks, checked<write_fsdp2, Fusion::InMemory>},
+    {"fsdp1", "dp=, orig-params", "FSDP1: a flat parameter for each layer", false, flat_ranks,
+     checked<write_fsdp1, Fusion::InMemory>},
+    {"zero3", "dp=", "DeepSpeed's ZeRO-3: each parameter flat", false, flat_ranks,
+     checked<write_zero3, Fusion::InMemory>},
     {"vllm", "tp=, pp=, dp=, ep, replicas=, layers=, experts=linear|round-robin, redundant=",
-     "vLLM", true, vllm_ranks, write_vllm},
+     "vLLM", true, vllm_ranks, checked<write_vllm, Fusion::Serving>},
     {"sglang", "tp=, pp=, dp=, ep=, moe-dp=, replicas=, layers=, redundant=, dp-lm-head", "SGLang",
-     true, sglang_ranks, write_sglang},
+     true, sglang_ranks, checked<write_sglang, Fusion::Serving>},
     {"hf", "tp=, ep=, replicas=", "Hugging Face's tp_plan, or ep_plan", true, hugging_face_ranks,
-     write_hugging_face},
+     checked<write_hugging_face, Fusion::InMemory>},
     {"whole", "ranks=", "all of the model on every rank, as its checkpoint", true, whole_ranks,
-     write_whole},
+     checked<write_whole, Fusion::Files>},
 });
 
 }  // namespace

@@ -6,10 +6,13 @@
 //
 // Hugging Face has the correction bias of a router as a buffer, not a parameter, so every rank has
 // all of it.
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "core/base/errors.h"
 #include "sim/models/frameworks/framework.h"
+#include "sim/models/frameworks/module_order.h"
 #include "sim/models/frameworks/parameters.h"
 
 namespace reshard::sim {
@@ -41,7 +44,7 @@ class Fsdp2 {
 
   void write() {
     for (const ModelParameter& of : parameters_of(side_.model, ExpertForm::InMemory))
-      side_.lines.buffer(of.name, mesh_, of.blocks, *of.weight, placements_of(of), of.extras);
+      side_.lines.buffer(of.name, mesh_, of.blocks(), *of.weight, placements_of(of), of.extras);
   }
 
  private:
@@ -53,13 +56,10 @@ class Fsdp2 {
   }
 
   std::string placements_of(const ModelParameter& of) const {
-    const Weight& weight = *of.weight;
-    CutBy cut = of.cut;
-    if (weight.role == Role::RouterBias) return "RRR";
-    if (of.is_expert && how_ == "ep" && tp_ > 1) return rows_twice(weight.shape[0]);
-    if (tp_ == 1 || cut == CutBy::None || (of.is_expert && how_ == "whole")) return "RS(0)R";
-    if (of.is_expert) return cut == CutBy::Rows ? "RS(0)S(1)" : "RS(0)S(2)";
-    return cut == CutBy::Rows ? rows_twice(weight.shape[0]) : "RS(0)S(1)";
+    if (of.weight->role == Role::RouterBias) return "RRR";
+    if (of.is_expert && how_ == "ep" && tp_ > 1) return rows_twice(of.rows());
+    if (tp_ == 1 || of.cut < 0 || (of.is_expert && how_ == "whole")) return "RS(0)R";
+    return of.cut == 0 ? rows_twice(of.rows()) : fmt::format("RS(0)S({})", of.cut);
   }
 
   const Side& side_;
@@ -68,28 +68,67 @@ class Fsdp2 {
   MeshLines mesh_;
 };
 
-// Writes the model's parameters as they are before they are flattened.
-void write_flat(const Side& side, bool by_layer) {
-  MeshLines mesh = mesh_lines({{"dp", std::ssize(side.ranks)}}, side.ranks);
-  auto add = [&](const WeightGroup& group, std::string_view name) {
-    std::vector<std::string> names;
-    for (const ModelParameter& of : parameters_of(group, side.model, ExpertForm::InMemory)) {
-      if (of.weight->role == Role::RouterBias) {
-        side.lines.buffer(of.name, mesh, of.blocks, *of.weight);
-        continue;
+// The model's parameters as they are before they are flattened.
+class Flat {
+ public:
+  explicit Flat(const Side& side)
+      : side_(side), mesh_(mesh_lines({{"dp", std::ssize(side.ranks)}}, side.ranks)) {}
+
+  // FSDP1 wraps the layers; what is left is the outermost flat parameter.
+  void write_layers() {
+    const bool is_aligned = side_.options.flag("orig-params");
+    side_.notes.push_back(
+        is_aligned ? "use_orig_params=True: each parameter begins at a multiple of 16 bytes"
+                   : "use_orig_params=False: parameters without gaps (orig-params: with them)");
+    auto add = [&](const WeightGroup& group, const std::string& name) {
+      std::vector<std::string> names;
+      std::int64_t align = 1;
+      for (const ModelParameter& of : in_module_order(parameters_of(group), side_.model)) {
+        if (!has_named(of)) continue;
+        names.push_back(of.name);
+        if (is_aligned) align = std::max<std::int64_t>(1, 16 / size_bytes(of.weight->dtype));
+        if (of.weight->is_added)
+          side_.notes.push_back(of.weight->name +
+                                " last, as it is not known where its module is registered");
       }
-      side.lines.named(of.name, mesh, of.blocks, of.extras);
-      names.push_back(of.name);
-      if (!by_layer) side.lines.flat_of(of.name, {of.name}, {"dp"}, 1, 1);
-    }
-    if (by_layer && !names.empty()) side.lines.flat_of(name, names, {"dp"}, 1, 1);
-  };
-  // FSDP1 wraps each layer; the outermost flat parameter has the rest.
-  for (const WeightGroup& layer : side.model.layers) add(layer, layer.prefix + "_flat_param");
-  WeightGroup rest{"", side.model.embedding.weights};
-  for (const Weight& weight : side.model.head.weights) rest.weights.push_back(weight);
-  add(rest, "_flat_param");
-}
+      if (!names.empty()) side_.lines.flat_of(name, names, {"dp"}, align, 1);
+    };
+    for (const WeightGroup& layer : side_.model.layers) add(layer, layer.prefix + "_flat_param");
+    add(outside(), "_flat_param");
+  }
+
+  // ZeRO-3 has each by itself.
+  void write_each() {
+    auto add = [&](const WeightGroup& group) {
+      for (const ModelParameter& of : parameters_of(group))
+        if (has_named(of)) side_.lines.flat_of(of.name, {of.name}, {"dp"}, 1, 1);
+    };
+    for (const WeightGroup& layer : side_.model.layers) add(layer);
+    add(outside());
+  }
+
+ private:
+  std::vector<ModelParameter> parameters_of(const WeightGroup& group) const {
+    return sim::parameters_of(group, side_.model, ExpertForm::InMemory);
+  }
+  WeightGroup outside() const {
+    WeightGroup out{"", side_.model.embedding.weights};
+    for (const Weight& weight : side_.model.head.weights) out.weights.push_back(weight);
+    return out;
+  }
+  // Names a parameter; a buffer is written at once.
+  bool has_named(const ModelParameter& of) {
+    const bool is_parameter = of.weight->role != Role::RouterBias;
+    if (is_parameter)
+      side_.lines.named(of.name, mesh_, of.blocks(), of.extras);
+    else
+      side_.lines.buffer(of.name, mesh_, of.blocks(), *of.weight);
+    return is_parameter;
+  }
+
+  const Side& side_;
+  MeshLines mesh_;
+};
 
 }  // namespace
 
@@ -99,7 +138,7 @@ std::int64_t fsdp2_ranks(const Model&, Parallelism& options) {
 void write_fsdp2(const Side& side) { Fsdp2(side).write(); }
 
 std::int64_t flat_ranks(const Model&, Parallelism& options) { return product_of(options, {"dp"}); }
-void write_fsdp1(const Side& side) { write_flat(side, true); }
-void write_zero3(const Side& side) { write_flat(side, false); }
+void write_fsdp1(const Side& side) { Flat(side).write_layers(); }
+void write_zero3(const Side& side) { Flat(side).write_each(); }
 
 }  // namespace reshard::sim

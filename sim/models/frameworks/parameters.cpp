@@ -4,9 +4,8 @@
 #include <fmt/core.h>
 
 namespace reshard::sim {
-namespace {
 
-CutBy cut_of(const Weight& weight) {
+int cut_dim(const Weight& weight) {
   switch (weight.role) {
     case Role::Embedding:
     case Role::Head:
@@ -20,23 +19,26 @@ CutBy cut_of(const Weight& weight) {
     case Role::Up:
     case Role::SharedGate:
     case Role::SharedUp:
+    case Role::Column:
+      return 0;
     case Role::ExpertGate:
     case Role::ExpertUp:
-    case Role::Column:
-      return CutBy::Rows;
+      return 1;
     case Role::AttentionOut:
     case Role::Down:
     case Role::SharedDown:
     case Role::ExpertDown:
     case Role::Row:
-      return weight.is_bias() ? CutBy::None : CutBy::Columns;
+      return weight.is_bias() ? -1 : weight.shape.size() - 1;
     default:
-      return CutBy::None;
+      return -1;
   }
 }
 
-// Replaces the projection in "model.layers.3.mlp.experts.gate_proj.weight", for example by
-// "gate_up_proj"; a bias in memory becomes "gate_up_proj_bias".
+namespace {
+
+// "model.layers.3.mlp.experts.gate_proj.weight" with another projection: "gate_up_proj"; of biases
+// in memory, "gate_up_proj_bias".
 std::string expert_name(const Weight& weight, std::string_view projection) {
   std::size_t at = weight.name.find("experts.");
   return fmt::format("{}experts.{}{}", weight.name.substr(0, at), projection,
@@ -50,54 +52,51 @@ class Parameters {
 
   std::vector<ModelParameter> list() {
     for (const Weight& weight : group_.weights) {
-      if (weight.role == Role::Head && model_.is_tied) continue;
-      switch (weight.role) {
-        case Role::ExpertGate:
-        case Role::ExpertUp:
-        case Role::ExpertDown:
-          add_expert(weight);
-          break;
-        case Role::Query:
-          if (model_.has_fused_files)
-            add_joined(weight, "qkv_proj", {Role::Query, Role::Key, Role::Value});
-          else
-            add(weight);
-          break;
-        case Role::Gate:
-          if (model_.has_fused_files)
-            add_joined(weight, "gate_up_proj", {Role::Gate, Role::Up});
-          else
-            add(weight);
-          break;
-        case Role::Key:
-        case Role::Value:
-        case Role::Up:
-          if (!model_.has_fused_files) add(weight);
-          break;
-        default:
-          add(weight);
-      }
+      const Role role = weight.own_role();
+      if (role == Role::Head && model_.is_tied) continue;
+      if (weight.is_added)
+        add(weight);
+      else if (role == Role::ExpertGate || role == Role::ExpertUp || role == Role::ExpertDown)
+        add_expert(weight);
+      else if (!model_.has_fused_files || !add_fused(weight))
+        add(weight);
     }
     return std::move(out_);
   }
 
  private:
-  void add(const Weight& weight) {
-    out_.push_back({weight.name, {weight.name}, &weight, {}, cut_of(weight), false});
+  void put(std::string name, std::vector<const Weight*> weights, Joined joined, BufferExtras extras,
+           bool is_expert) {
+    const Weight* first = weights.front();
+    out_.push_back({std::move(name), std::move(weights), joined, std::move(extras), cut_dim(*first),
+                    is_expert, first});
+  }
+  void add(const Weight& weight) { put(weight.name, {&weight}, Joined::Each, {}, false); }
+
+  // Whether the weight is part of q, k and v or of gate and up in one; the first of them adds it.
+  bool add_fused(const Weight& weight) {
+    switch (weight.own_role()) {
+      case Role::Query:
+        return add_joined(weight, "qkv_proj", {Role::Query, Role::Key, Role::Value});
+      case Role::Gate:
+        return add_joined(weight, "gate_up_proj", {Role::Gate, Role::Up});
+      case Role::Key:
+      case Role::Value:
+      case Role::Up:
+        return true;
+      default:
+        return false;
+    }
   }
 
-  void add_joined(const Weight& weight, std::string_view projection,
+  bool add_joined(const Weight& weight, std::string_view projection,
                   const std::vector<Role>& roles) {
     std::size_t end = weight.name.rfind('.'), begin = weight.name.rfind('.', end - 1);
-    ModelParameter out{
-        weight.name.substr(0, begin + 1) + std::string(projection) + weight.name.substr(end),
-        {},
-        &weight,
-        {},
-        cut_of(weight),
-        false};
-    for (Role role : roles) out.blocks.push_back(group_.find(role, weight.is_bias())->name);
-    out_.push_back(std::move(out));
+    std::vector<const Weight*> weights;
+    for (Role role : roles) weights.push_back(group_.find_own(role, weight.is_bias()));
+    put(weight.name.substr(0, begin + 1) + std::string(projection) + weight.name.substr(end),
+        std::move(weights), Joined::AsOne, {}, false);
+    return true;
   }
 
   void add_expert(const Weight& weight) {
@@ -105,22 +104,18 @@ class Parameters {
       // One tensor per expert: "..experts.17.gate_proj.weight".
       std::size_t at = weight.name.find("experts.") + std::string_view("experts.").size();
       std::string name = weight.name.substr(0, at) + "{}." + weight.name.substr(at);
-      out_.push_back({name, {weight.name}, &weight, {.each = "global"}, cut_of(weight), true});
-      return;
+      return put(std::move(name), {&weight}, Joined::Each, {.each = "global"}, true);
     }
     // The matrices of gpt_oss are transposed, and its gate and up rows alternate.
     BufferExtras extras;
     if (model_.has_paired_gate && !weight.is_bias()) extras.order = "[0, 2, 1]";
-    if (weight.role == Role::ExpertDown) {
-      out_.push_back(
-          {expert_name(weight, "down_proj"), {weight.name}, &weight, extras, cut_of(weight), true});
-    } else if (weight.role == Role::ExpertGate) {
+    if (weight.own_role() == Role::ExpertDown) {
+      put(expert_name(weight, "down_proj"), {&weight}, Joined::Each, extras, true);
+    } else if (weight.own_role() == Role::ExpertGate) {
       extras.dim = 1;
-      const std::string& up = group_.find(Role::ExpertUp, weight.is_bias())->name;
-      std::vector<std::string> blocks{weight.name, up};
-      if (model_.has_paired_gate) blocks = {fmt::format("{}:1 {}:1 x1", weight.name, up)};
-      out_.push_back({expert_name(weight, "gate_up_proj"), std::move(blocks), &weight, extras,
-                      cut_of(weight), true});
+      put(expert_name(weight, "gate_up_proj"),
+          {&weight, group_.find_own(Role::ExpertUp, weight.is_bias())},
+          model_.has_paired_gate ? Joined::InTurn : Joined::Each, extras, true);
     }
   }
 
@@ -131,6 +126,27 @@ class Parameters {
 };
 
 }  // namespace
+
+std::vector<std::string> ModelParameter::blocks() const {
+  std::vector<std::string> out;
+  if (weights.size() == 1 || joined == Joined::Each) {
+    for (const Weight* each : weights) out.push_back(each->name);
+    return out;
+  }
+  // As one: a single group, which has all rows of each.
+  std::string sections;
+  for (const Weight* each : weights)
+    sections +=
+        fmt::format("{}:{} ", each->name, joined == Joined::InTurn ? 1 : each->shape[extras.dim]);
+  return {sections + "x1"};
+}
+
+std::int64_t ModelParameter::rows() const {
+  if (extras.dim != 0) return weight->shape[0];
+  std::int64_t out = 0;
+  for (const Weight* each : weights) out += each->shape[0];
+  return out;
+}
 
 std::vector<ModelParameter> parameters_of(const WeightGroup& group, const Model& model,
                                           ExpertForm form) {

@@ -2,6 +2,7 @@
 // The parameters of a model as Hugging Face has them, in memory or in files.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,15 +12,24 @@
 
 namespace reshard::sim {
 
-enum class CutBy : std::uint8_t { None, Rows, Columns };  // how tensor parallelism cuts each matrix
+// The dim that tensor parallelism cuts, as a weight's role says; -1: none.
+int cut_dim(const Weight& weight);
+
+// Weights that are one parameter: one behind the other, of which each is cut by itself or the whole
+// is cut as one, or their rows in turn.
+enum class Joined : std::uint8_t { Each, AsOne, InTurn };
 
 struct ModelParameter {
   std::string name;
-  std::vector<std::string> blocks;  // joined along `extras.dim`
-  const Weight* weight;             // one of them
+  std::vector<const Weight*> weights;  // joined along `extras.dim`
+  Joined joined;
   BufferExtras extras;
-  CutBy cut;
-  bool is_expert;  // of all experts of a layer; the first dim is the expert's number
+  int cut;               // as that of all of its weights
+  bool is_expert;        // of all experts: its first dim is their number
+  const Weight* weight;  // the first
+
+  std::vector<std::string> blocks() const;  // as lines of layouts have them
+  std::int64_t rows() const;                // along dim 0
 };
 
 // In files each expert has its own tensors; in memory (transformers 5) the experts of a layer are

@@ -33,14 +33,22 @@ bool is_transposed(const ModelParameter& parameter) { return !parameter.extras.o
 bool is_passed_over(std::string_view name, const Model& model) {
   if (model.is_tied && name == "lm_head.weight") return true;
   const std::int64_t layer = layer_in(name), layers = std::ssize(model.layers);
-  return (layer >= layers && layer < layers + model.more_layers) || name.ends_with("_scale_inv") ||
+  return (layer >= layers && layer < layers + model.more_layers) ||
          name.ends_with("rotary_emb.inv_freq");
+}
+
+// One for each block of a matrix.
+Shape scales_of(Shape shape, const std::array<std::int64_t, 2>& block) {
+  for (int d : {0, 1}) {
+    std::int64_t& extent = shape[shape.size() - 2 + d];
+    extent = (extent + block[static_cast<std::size_t>(d)] - 1) / block[static_cast<std::size_t>(d)];
+  }
+  return shape;
 }
 
 }  // namespace
 
 FileNames::FileNames(const Model& model) : model_(model) {
-  model.for_each([&](const Weight& weight) { weights_[weight.name] = &weight; });
   for (ExpertForm form : {ExpertForm::InMemory, ExpertForm::InFiles})
     for (ModelParameter& each : parameters_of(model, form)) {
       std::string name = each.name;
@@ -59,21 +67,21 @@ std::optional<FileNames::Known> FileNames::find(std::string_view name) const {
   return Known{&found->second, number};
 }
 
+std::optional<FileNames::Known> FileNames::find_scaled(std::string_view scales) const {
+  const std::string suffix = scale_name("");
+  if (!model_.scale_block || !scales.ends_with(suffix)) return std::nullopt;
+  std::optional<Known> out = find(scales.substr(0, scales.size() - suffix.size()));
+  if (out && !has_scales(*out->parameter->weight)) return std::nullopt;
+  return out;
+}
+
 std::vector<FileNames::Block> FileNames::blocks_of(const ModelParameter& parameter) const {
   std::vector<Block> out;
   std::int64_t begin = 0;
-  for (const std::string& block : parameter.blocks) {
-    // "gate:1 up:1 x1": rows alternate.
-    std::size_t colon = block.find(":1 ");
-    if (colon != std::string::npos) {
-      std::size_t second = colon + 3, end = block.find(":1 x1");
-      out.push_back({weights_.at(block.substr(0, colon)), 0, 2});
-      out.push_back({weights_.at(block.substr(second, end - second)), 1, 2});
-      continue;
-    }
-    const Weight* weight = weights_.at(block);
-    out.push_back({weight, begin, 1});
-    begin += weight->shape[parameter.extras.dim];
+  const bool in_turn = parameter.joined == Joined::InTurn;
+  for (const Weight* weight : parameter.weights) {
+    out.push_back({weight, begin, in_turn ? std::ssize(parameter.weights) : 1});
+    begin += in_turn ? 1 : weight->shape[parameter.extras.dim];
   }
   return out;
 }
@@ -124,17 +132,24 @@ void check_file(const Model& model, const std::vector<FileTensor>& tensors,
                 const std::string& place) {
   FileNames names(model);
   std::map<const Weight*, std::int64_t> elements;
+  auto check_shape = [&](const FileTensor& tensor, const Shape& shape) {
+    if (tensor.shape && *tensor.shape != shape)
+      throw InputError(fmt::format("{}: {}: expected [{}], as {} says, found [{}]", place,
+                                   tensor.name, text(shape), model.file, text(*tensor.shape)));
+  };
   for (const FileTensor& tensor : tensors) {
     if (is_passed_over(tensor.name, model)) continue;
+    if (std::optional<FileNames::Known> scaled = names.find_scaled(tensor.name)) {
+      check_shape(tensor, scales_of(names.shape_of(*scaled), *model.scale_block));
+      continue;
+    }
     std::optional<FileNames::Known> known = names.find(tensor.name);
     if (!known)
       throw InputError(
           fmt::format("{}: expected the weights of {}, found {}; --roles-file says what it is for",
                       place, model.family, quoted(tensor.name, 120)));
     const Shape shape = names.shape_of(*known);
-    if (tensor.shape && *tensor.shape != shape)
-      throw InputError(fmt::format("{}: {}: expected [{}], as {} says, found [{}]", place,
-                                   tensor.name, text(shape), model.file, text(*tensor.shape)));
+    check_shape(tensor, shape);
     for (const WeightPart& part : names.parts_of(*known, box_of(shape)))
       elements[part.weight] += element_count(part.box.extents());
   }

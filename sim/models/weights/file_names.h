@@ -35,6 +35,8 @@ class FileNames {
     std::int64_t expert;  // -1: the tensor is not of a single expert
   };
   std::optional<Known> find(std::string_view name) const;
+  // What a name of scales is the scales of; none unless the model is quantised and that weight is.
+  std::optional<Known> find_scaled(std::string_view scales) const;
   Shape shape_of(const Known& known) const;
   std::vector<WeightPart> parts_of(const Known& known, const Box& box) const;
 
@@ -46,17 +48,18 @@ class FileNames {
   std::vector<Block> blocks_of(const ModelParameter& parameter) const;
 
   const Model& model_;
-  std::map<std::string, const Weight*> weights_;
   std::map<std::string, ModelParameter, std::less<>> parameters_;
 };
 
 // A tensor as a file lists it.
 struct FileTensor {
   std::string name;
-  std::optional<Shape> shape;  // nothing if only the name is known
+  std::optional<Shape> shape;       // none if only names are known
+  std::string dtype_name = {};      // "BF16"; empty if it is not known
+  std::optional<DType> dtype = {};  // none if it is not one of reshard's
 };
-// Throws InputError "PLACE: ..." for a name that belongs to no weight, for another shape, and for a
-// weight that is in no tensor. Names of scales and rotary caches are ignored.
+// Throws InputError "PLACE: ..." for a name that no weight has, another shape, and a weight that no
+// tensor has. Names of rotary caches are passed over; scales must be those of a quantised weight.
 void check_file(const Model& model, const std::vector<FileTensor>& tensors,
                 const std::string& place);
 

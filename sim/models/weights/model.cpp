@@ -69,9 +69,16 @@ const Weight* WeightGroup::find(Role role, bool bias) const {
   return nullptr;
 }
 
+const Weight* WeightGroup::find_own(Role own_role, bool bias) const {
+  for (const Weight& weight : weights)
+    if (weight.own_role() == own_role && weight.is_bias() == bias) return &weight;
+  return nullptr;
+}
+
 bool has_scales(const Weight& weight) {
-  if (weight.is_bias() || weight.shape.size() < 2) return false;
-  switch (weight.role) {
+  if (weight.is_added || !weight.is_quantised || weight.is_bias() || weight.shape.size() < 2)
+    return false;
+  switch (weight.own_role()) {
     case Role::Query:
     case Role::Key:
     case Role::Value:

@@ -64,6 +64,11 @@ struct Weight {
   Role role;
   Shape shape;
   DType dtype;
+  std::optional<Role> replaced = {};  // what it is for in its family, if a file of names changed it
+  bool is_added = false;              // its family has none, a file of names added it
+  bool is_quantised = true;           // where the model is; its checkpoint may have it as it was
+  // What checkpoints and Hugging Face's code have it for.
+  Role own_role() const { return replaced.value_or(role); }
   bool is_bias() const { return name.ends_with("bias") && role != Role::RouterBias; }
 };
 
@@ -74,6 +79,7 @@ struct WeightGroup {
 
   bool has(Role role) const { return find(role) != nullptr || find(role, true) != nullptr; }
   const Weight* find(Role role, bool bias = false) const;
+  const Weight* find_own(Role own_role, bool bias = false) const;
 };
 
 struct Model {

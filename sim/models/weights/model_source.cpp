@@ -11,6 +11,7 @@
 #include "core/base/printable.h"
 #include "sim/models/weights/config.h"
 #include "sim/models/weights/roles.h"
+#include "sim/models/weights/stored_dtypes.h"
 #include "sim/trace/line_reader.h"
 #include "sim/weights/weights.h"
 
@@ -76,7 +77,7 @@ std::vector<FileTensor> tensors_in(std::string path, Model& model) {
       throw InputError(fmt::format("{}: {}: expected at most {} dims, found {}", shown_path(path),
                                    name, kMaxDims, entry.shape.size()));
     for (std::int64_t extent : entry.shape) shape.push_back(extent);
-    out.push_back({name, shape});
+    out.push_back({name, shape, entry.dtype_name, entry.dtype});
   }
   return out;
 }
@@ -107,7 +108,10 @@ Model read_model(const ModelSource& source) {
     std::string roles = read_text(source.roles, "a file of roles", name);
     apply_roles(parse_roles(roles, name), tensors, model, name);
   }
-  if (has_files) check_file(model, tensors, shown_path(source.path));
+  if (has_files) {
+    check_file(model, tensors, shown_path(source.path));
+    take_stored_dtypes(tensors, model, shown_path(source.path));
+  }
   return model;
 }
 

@@ -62,11 +62,108 @@ std::vector<RoleRow> rows_of(const Model& model) {
   return out;
 }
 
-WeightGroup& group_of(Model& model, const std::string& name) {
+// Into its layer, or in front of the head, which stays the last weight.
+void add(Model& model, Weight weight) {
   for (WeightGroup& layer : model.layers)
-    if (name.starts_with(layer.prefix)) return layer;
-  return model.head;
+    if (weight.name.starts_with(layer.prefix)) return layer.weights.push_back(std::move(weight));
+  model.head.weights.insert(model.head.weights.end() - 1, std::move(weight));
 }
+
+bool is_loose(Role role) {
+  return role == Role::Whole || role == Role::Column || role == Role::Row;
+}
+bool is_of_experts(Role role) {
+  return role == Role::ExpertGate || role == Role::ExpertUp || role == Role::ExpertDown;
+}
+
+// How many dims a weight of the role has.
+int dims_of(const Weight& weight) {
+  if (weight.is_bias()) return is_of_experts(weight.role) ? 2 : 1;
+  switch (weight.role) {
+    case Role::FinalNorm:
+    case Role::InputNorm:
+    case Role::MlpNorm:
+    case Role::PostAttentionNorm:
+    case Role::PostMlpNorm:
+    case Role::QueryNorm:
+    case Role::KeyNorm:
+    case Role::Sinks:
+    case Role::QueryLatentNorm:
+    case Role::KeyValueLatentNorm:
+    case Role::RouterBias:
+      return 1;
+    default:
+      return is_of_experts(weight.role) ? 3 : 2;
+  }
+}
+
+// Refuses roles that a weight cannot have, whatever the framework.
+class RoleChecks {
+ public:
+  RoleChecks(const Model& model, const std::string& place) : model_(model), place_(place) {}
+
+  // Before its role becomes this one.
+  void refuse_fixed(const Weight& weight) const {
+    if (weight.own_role() == Role::RouterBias)
+      fail(weight, "no other role than router bias, which is no parameter", text(weight.role));
+    if (weight.own_role() == Role::Head && model_.is_tied)
+      fail(weight, "no other role than head, as it is the embedding (tie_word_embeddings)",
+           text(weight.role));
+  }
+
+  void check(const WeightGroup& group, bool is_layer) const {
+    for (const Weight& weight : group.weights) {
+      if (!weight.is_added && !weight.replaced) continue;
+      if (is_loose(weight.role)) {
+        if (weight.role != Role::Whole && weight.shape.size() == 0)
+          fail(weight, "whole for a tensor without dims", text(weight.role));
+        continue;
+      }
+      if (!is_layer || weight.role == Role::Embedding || weight.role == Role::Head ||
+          weight.role == Role::FinalNorm)
+        fail(weight,
+             is_layer ? "a role within a layer"
+                      : "whole, column or row for a tensor outside of layers",
+             text(weight.role));
+      if (is_of_experts(weight.role) || weight.role == Role::RouterBias)
+        fail(weight, "a role other than those of experts and router bias", text(weight.role));
+      refuse_second(group, weight);
+      check_shape(group, weight);
+    }
+  }
+
+ private:
+  // Frameworks look for the one weight of a role.
+  void refuse_second(const WeightGroup& group, const Weight& weight) const {
+    for (const Weight& other : group.weights)
+      if (&other != &weight && other.is_bias() == weight.is_bias() &&
+          (other.role == weight.role || other.own_role() == weight.role))
+        fail(weight, "a role that no other weight of its layer has",
+             fmt::format("{}, which is that of {}", text(weight.role), other.name));
+  }
+
+  void check_shape(const WeightGroup& group, const Weight& weight) const {
+    if (weight.shape.size() != dims_of(weight))
+      fail(weight, fmt::format("{} dims for {}", dims_of(weight), text(weight.role)),
+           fmt::format("[{}]", text(weight.shape)));
+    std::int64_t rows = weight.shape[0];
+    if (weight.role == Role::Sinks) rows = model_.heads;
+    if (const Weight* matrix = group.find(weight.role); matrix != nullptr && weight.is_bias())
+      rows = matrix->shape[0];
+    if (weight.shape[0] != rows)
+      fail(weight, fmt::format("{} rows for {}", rows, text(weight.role)),
+           fmt::format("[{}]", text(weight.shape)));
+  }
+
+  [[noreturn]] void fail(const Weight& weight, std::string_view expected,
+                         std::string_view found) const {
+    throw InputError(
+        fmt::format("{}: {}: expected {}, found {}", place_, weight.name, expected, found));
+  }
+
+  const Model& model_;
+  const std::string& place_;
+};
 
 }  // namespace
 
@@ -92,6 +189,9 @@ std::string roles_json(const Model& model) {
 
 std::vector<RolePattern> parse_roles(std::string_view text, const std::string& place) {
   auto json = read_json<nlohmann::json>(text, place, kRolesLimits);
+  if (!json.is_object())
+    throw InputError(
+        fmt::format("{}: expected an object of roles by pattern, found {}", place, shown(json)));
   std::vector<RolePattern> out;
   for (const auto& [pattern, role] : json.items()) {
     std::string field = fmt::format("{}: {}", place, quoted(pattern, 120));
@@ -113,9 +213,20 @@ void apply_roles(const std::vector<RolePattern>& patterns, const std::vector<Fil
       }
     return nullptr;
   };
+  const RoleChecks checks(model, place);
+  auto give = [](Weight& weight, Role role) {
+    // What a projection cut by columns adds is added once.
+    weight.role = role == Role::Row && weight.is_bias() ? Role::Whole : role;
+  };
   auto change = [&](WeightGroup& group) {
-    for (Weight& weight : group.weights)
-      if (const RolePattern* found = role_of(weight.name)) weight.role = found->role;
+    for (Weight& weight : group.weights) {
+      const RolePattern* found = role_of(weight.name);
+      if (found == nullptr || found->role == weight.role) continue;
+      checks.refuse_fixed(weight);
+      weight.replaced = weight.own_role();
+      give(weight, found->role);
+      if (weight.role == *weight.replaced) weight.replaced.reset();
+    }
   };
   FileNames names(model);
   std::vector<Weight> more;
@@ -128,13 +239,18 @@ void apply_roles(const std::vector<RolePattern>& patterns, const std::vector<Fil
           fmt::format("{}: {}: expected its shape in a file next to the index, found "
                       "none",
                       place, tensor.name));
-    more.push_back(
-        {tensor.name, found->role, *tensor.shape, model.embedding.weights.front().dtype});
+    Weight weight{tensor.name, Role::Whole, *tensor.shape, model.embedding.weights.front().dtype};
+    weight.is_added = true;
+    give(weight, found->role);
+    more.push_back(std::move(weight));
   }
   change(model.embedding);
   for (WeightGroup& layer : model.layers) change(layer);
   change(model.head);
-  for (Weight& weight : more) group_of(model, weight.name).weights.push_back(std::move(weight));
+  for (Weight& weight : more) add(model, std::move(weight));
+  checks.check(model.embedding, false);
+  for (const WeightGroup& layer : model.layers) checks.check(layer, true);
+  checks.check(model.head, false);
   for (std::size_t i = 0; i < patterns.size(); ++i)
     if (!used[i])
       throw InputError(fmt::format("{}: {}: expected a name of {}, found none", place,

@@ -4,7 +4,7 @@
 from models.file_lines import ranks_text
 from models.model import SCALE
 from models.numbers import shares
-from models.training import COLWISE, ROWWISE
+from models.training import COLWISE, ROWWISE, registered_at
 
 
 def write(lines, place):
@@ -257,7 +257,7 @@ class FlatLines:
         model, place, lines = self.model, self.place, self.lines
         groups = {}
         names = [name for name, of in model.tensors.items() if "alias_of" not in of]
-        for name in reversed(names) if place.reverse else names:
+        for name in reversed(names) if place.reverse else sorted(names, key=registered_at):
             layer = ".".join(name.split(".")[:2]) if name.startswith("layers.") else "root"
             alone = place.each or "e_score" in name
             groups.setdefault(name if alone else f"{layer}.flat", []).append(name)

@@ -241,10 +241,22 @@ def flat_groups(model, place):
     names = [name for name, of in model.tensors.items()
              if "alias_of" not in of and of["dtype"] == "bf16"]
     out = {}
-    for name in reversed(names) if place.reverse else names:
+    for name in reversed(names) if place.reverse else sorted(names, key=registered_at):
         group = ".".join(name.split(".")[:2]) if name.startswith("layers.") else "root"
         out.setdefault(name if place.each else f"{group}.flat", []).append(name)
     for name, of in model.tensors.items():
         if of["dtype"] != "bf16":
             out[name] = [name]
     return out
+
+
+def registered_at(name):
+    """Where Hugging Face's modules have a parameter: the layers of a model in turn; in each its
+    attention, its MLP (experts before their gate), its norms."""
+    parts = name.split(".")
+    if parts[0] != "layers":
+        return (("embed_tokens", "norm", "lm_head").index(parts[0]) - 1) * 10**6, 0, 0
+    modules = ("self_attn", "mlp", "input_layernorm", "post_attention_layernorm")
+    blocks = ("experts", "gate", "shared_experts")
+    return (int(parts[1]), modules.index(parts[2]),
+            blocks.index(parts[3]) if parts[3] in blocks else 0)

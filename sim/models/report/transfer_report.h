@@ -37,7 +37,7 @@ struct LocalWork {
 struct WhatIfRow {
   std::string name;  // "tp=16"
   std::string refused = {};
-  std::vector<std::string> notes = {};  // what is assumed that is not in the notes of the transfer itself
+  std::vector<std::string> notes = {};  // what is assumed for it alone
   std::string planner = {};
   std::int64_t time_ps = 0, bound_ps = 0, peak_bytes = 0, extra_bytes = 0;
 };

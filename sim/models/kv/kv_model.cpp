@@ -169,13 +169,7 @@ class KvReader {
     if (quantization != nullptr && quantization->is_object() &&
         quantization->contains("kv_cache_scheme") && !(*quantization)["kv_cache_scheme"].is_null())
       return std::nullopt;
-    for (const bool anywhere : {false, true})
-      for (const char* key : {"dtype", "torch_dtype"}) {
-        const Json* found = anywhere ? config_.find_anywhere(key) : config_.find(key);
-        if (found == nullptr || !found->is_string() || *found == "auto") continue;
-        return parse_dtype(found->get<std::string>(), fmt::format("{}: {}", config_.place(), key));
-      }
-    return std::nullopt;
+    return config_.dtype();
   }
 
   void note_more_layers(KvModel& out) const {

@@ -81,6 +81,11 @@ std::int64_t ConfigFields::size_or(std::string_view key, std::int64_t absent) co
   return integer(key, 0, kMostSize).value_or(absent);
 }
 
+std::int64_t ConfigFields::stated(std::string_view key) const {
+  if (!fields_->contains(key)) fail(key, "an integer from 0, or null");
+  return size_or(key, 0);
+}
+
 bool ConfigFields::flag(std::string_view key, bool absent) const {
   const Json* found = find(key);
   if (found == nullptr) return absent;
@@ -93,6 +98,23 @@ std::string ConfigFields::word(std::string_view key, std::string_view absent) co
   if (found == nullptr) return std::string(absent);
   if (!found->is_string()) fail(key, "a text");
   return found->get<std::string>();
+}
+
+std::optional<DType> ConfigFields::dtype() const {
+  std::optional<DType> out;
+  for (const bool is_outer : {false, true}) {
+    if (out) break;
+    for (const char* key : {"dtype", "torch_dtype"}) {
+      const Json* found = is_outer ? find_anywhere(key) : find(key);
+      if (found == nullptr || *found == "auto") continue;
+      if (!found->is_string()) fail(key, "a text", shown(*found));
+      DType dtype = parse_dtype(found->get<std::string>(), fmt::format("{}: {}", place_, key));
+      if (out && *out != dtype)
+        fail(key, fmt::format("{}, as dtype says", reshard::text(*out)), reshard::text(dtype));
+      out = dtype;
+    }
+  }
+  return out;
 }
 
 std::vector<std::int64_t> ConfigFields::numbers(std::string_view key) const {

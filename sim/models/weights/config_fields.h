@@ -10,6 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/dtype.h"
+
 namespace reshard::sim {
 
 // Reads the object of a config.json. Throws InputError for any other text.
@@ -34,9 +36,14 @@ class ConfigFields {
                                       std::int64_t high) const;
   std::int64_t size(std::string_view key, std::int64_t most = kMostSize) const;  // at least 1
   std::int64_t size_or(std::string_view key, std::int64_t absent) const;         // at least 0
+  // At least 0, and 0 for null. Refuses a config without the field: families' defaults differ.
+  std::int64_t stated(std::string_view key) const;
   bool flag(std::string_view key, bool absent) const;
   std::string word(std::string_view key, std::string_view absent) const;
   std::vector<std::int64_t> numbers(std::string_view key) const;
+  // Of the weights before they are quantised, under either of its names (dtype, torch_dtype), which
+  // must not differ; the outer object's if the inner one has none. Nothing for "auto".
+  std::optional<DType> dtype() const;
   [[noreturn]] void fail(std::string_view key, std::string_view expected) const;
   [[noreturn]] void fail(std::string_view key, std::string_view expected,
                          std::string_view found) const;

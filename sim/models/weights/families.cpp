@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,9 +22,12 @@ enum class Experts : std::uint8_t { None, Sparse, AfterDense, All };
 struct Family {
   std::string_view name;
   bool is_mla = false;
-  Yes query_bias = Yes::Asked;  // of q, k and v (attention_bias)
+  Yes query_bias = Yes::Asked;  // of q, k and v
   Yes out_bias = Yes::Asked;
-  Yes head_norms = Yes::No;  // q_norm and k_norm (use_qk_norm)
+  std::string_view bias_field = "attention_bias";
+  bool has_biases = false;    // if that field is not there
+  bool may_bias_mlp = false;  // as mlp_bias says
+  Yes head_norms = Yes::No;   // q_norm and k_norm (use_qk_norm)
   bool has_four_norms = false;
   Experts experts = Experts::None;
   std::string_view expert_count = "";  // the config's field
@@ -34,12 +38,13 @@ struct Family {
 };
 
 constexpr auto kFamilies = std::to_array<Family>({
-    {.name = "llama", .needs_kv_heads = false},
+    {.name = "llama", .may_bias_mlp = true, .needs_kv_heads = false},
     {.name = "mistral", .query_bias = Yes::No, .out_bias = Yes::No},
     {.name = "qwen2", .query_bias = Yes::Always, .out_bias = Yes::No},
     {.name = "qwen2_moe",
-     .query_bias = Yes::Always,
      .out_bias = Yes::No,
+     .bias_field = "qkv_bias",
+     .has_biases = true,
      .experts = Experts::Sparse,
      .expert_count = "num_experts"},
     {.name = "qwen3", .head_norms = Yes::Always, .head_dim = 128},
@@ -55,6 +60,7 @@ constexpr auto kFamilies = std::to_array<Family>({
      .expert_rows = "intermediate_size"},
     {.name = "deepseek_v2",
      .is_mla = true,
+     .may_bias_mlp = true,
      .experts = Experts::AfterDense,
      .expert_count = "n_routed_experts"},
     {.name = "deepseek_v3",
@@ -71,8 +77,7 @@ constexpr auto kFamilies = std::to_array<Family>({
      .experts = Experts::AfterDense,
      .expert_count = "n_routed_experts"},
     {.name = "gpt_oss",
-     .query_bias = Yes::Always,
-     .out_bias = Yes::Always,
+     .has_biases = true,
      .experts = Experts::All,
      .expert_count = "num_local_experts",
      .expert_rows = "intermediate_size",
@@ -123,10 +128,10 @@ class Weights {
   static constexpr std::int64_t kMostLayers = 4096, kMostRows = std::int64_t{1} << 36;
 
   void read_sizes() {
-    dtype_ =
-        parse_dtype(config_.word("torch_dtype", config_.word("dtype", "bfloat16")), "torch_dtype");
-    if (config_.find("torch_dtype") == nullptr && config_.find("dtype") == nullptr)
-      model_.notes.push_back("bf16, as the config states no dtype");
+    const std::optional<DType> dtype = config_.dtype();
+    if (!dtype) model_.notes.push_back("bf16, as the config states no dtype");
+    dtype_ = dtype.value_or(DType::BF16);
+    check_biases();
     hidden_ = config_.size("hidden_size");
     model_.heads = config_.size("num_attention_heads");
     model_.is_tied = config_.flag("tie_word_embeddings", family_.is_tied);
@@ -134,10 +139,7 @@ class Weights {
     model_.expert_groups = config_.size_or("n_group", 0);
     model_.has_paired_gate = family_.name == "gpt_oss";
     model_.has_fused_files = family_.name == "phi3";
-    if (family_.is_mla) {
-      if (config_.flag("attention_bias", false)) config_.fail("attention_bias", "false with MLA");
-      return;
-    }
+    if (family_.is_mla) return;
     model_.kv_heads = family_.needs_kv_heads ? config_.size("num_key_value_heads")
                                              : config_.size_or("num_key_value_heads", model_.heads);
     if (model_.kv_heads < 1 || model_.heads % model_.kv_heads != 0)
@@ -152,8 +154,23 @@ class Weights {
     model_.value_dim = model_.head_dim;
   }
 
-  bool asked(Yes yes, std::string_view key) const {
-    return yes == Yes::Always || (yes == Yes::Asked && config_.flag(key, false));
+  // Fields that the family does not have may say what it does, and nothing else.
+  void check_biases() const {
+    const bool has_own = family_.query_bias == Yes::Asked && !family_.is_mla,
+               has_biases = !family_.is_mla && asked(family_.query_bias);
+    for (const char* key : {"attention_bias", "qkv_bias"})
+      if ((!has_own || key != family_.bias_field) && config_.flag(key, has_biases) != has_biases)
+        config_.fail(key, family_.is_mla
+                              ? "false with MLA"
+                              : fmt::format("{}, as {} has {}biases of q, k and v", has_biases,
+                                            family_.name, has_biases ? "" : "no "));
+    if (!family_.may_bias_mlp && config_.flag("mlp_bias", false))
+      config_.fail("mlp_bias", fmt::format("false, as {} has no such biases", family_.name));
+  }
+
+  bool asked(Yes yes) const {
+    return yes == Yes::Always ||
+           (yes == Yes::Asked && config_.flag(family_.bias_field, family_.has_biases));
   }
 
   void put(std::string name, Role role, Shape shape, std::optional<DType> dtype = {}) {
@@ -196,13 +213,13 @@ class Weights {
 
   void add_attention() {
     const std::int64_t d = model_.head_dim, rows = model_.heads * d, kv_rows = model_.kv_heads * d;
-    const bool bias = asked(family_.query_bias, "attention_bias"),
-               out_bias = asked(family_.out_bias, "attention_bias");
+    const bool bias = asked(family_.query_bias), out_bias = asked(family_.out_bias);
     linear("self_attn.q_proj", Role::Query, {rows, hidden_}, bias);
     linear("self_attn.k_proj", Role::Key, {kv_rows, hidden_}, bias);
     linear("self_attn.v_proj", Role::Value, {kv_rows, hidden_}, bias);
     linear("self_attn.o_proj", Role::AttentionOut, {hidden_, rows}, out_bias);
-    if (asked(family_.head_norms, "use_qk_norm")) {
+    if (family_.head_norms == Yes::Always ||
+        (family_.head_norms == Yes::Asked && config_.flag("use_qk_norm", false))) {
       norm("self_attn.q_norm", Role::QueryNorm, d);
       norm("self_attn.k_norm", Role::KeyNorm, d);
     }
@@ -214,7 +231,7 @@ class Weights {
     const std::int64_t nope = config_.size("qk_nope_head_dim"),
                        rope = config_.size("qk_rope_head_dim"), value = config_.size("v_head_dim"),
                        kv_rank = config_.size("kv_lora_rank"),
-                       q_rank = config_.size_or("q_lora_rank", 0), heads = model_.heads;
+                       q_rank = config_.stated("q_lora_rank"), heads = model_.heads;
     if (q_rank == 0) {
       linear("self_attn.q_proj", Role::Query, {heads * (nope + rope), hidden_});
     } else {
@@ -244,7 +261,7 @@ class Weights {
       case Experts::AfterDense: {
         std::int64_t step = config_.size_or("moe_layer_freq", 1);
         if (step == 0) config_.fail("moe_layer_freq", "a number from 1");
-        return layer >= config_.size_or("first_k_dense_replace", 0) && layer % step == 0;
+        return layer >= config_.stated("first_k_dense_replace") && layer % step == 0;
       }
     }
     return false;
@@ -252,7 +269,7 @@ class Weights {
 
   // `gate` is the role of the gate; the roles of up and down follow it in Role.
   void add_mlp(std::string_view prefix, Role gate, std::int64_t rows) {
-    const bool bias = gate == Role::Gate && config_.flag("mlp_bias", false);
+    const bool bias = family_.may_bias_mlp && config_.flag("mlp_bias", false);
     auto role = [&](int i) { return static_cast<Role>(static_cast<int>(gate) + i); };
     linear(fmt::format("{}.gate_proj", prefix), role(0), {rows, hidden_}, bias);
     linear(fmt::format("{}.up_proj", prefix), role(1), {rows, hidden_}, bias);
@@ -290,7 +307,7 @@ class Weights {
               config_.size("shared_expert_intermediate_size"));
       linear("mlp.shared_expert_gate", Role::SharedSwitch, {1, hidden_});
     } else if (family_.experts == Experts::AfterDense) {
-      if (std::int64_t shared = config_.size_or("n_shared_experts", 0); shared > 0)
+      if (std::int64_t shared = config_.stated("n_shared_experts"); shared > 0)
         add_mlp("mlp.shared_experts", Role::SharedGate, shared * rows);
     }
   }

@@ -5,10 +5,13 @@
 
 #include <string>
 
+#include <fmt/core.h>
+
 #include "core/base/errors.h"
 #include "sim/models/weights/config.h"
 #include "sim/models/weights/model_source.h"
 #include "sim/models/weights/roles.h"
+#include "tests/sim/models/small_models.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -73,6 +76,48 @@ TEST_CASE("Biases, tied weights and dtypes are as the config says") {
   CHECK(model.layers[0].find(Role::Down, true)->shape == Shape{8});
   CHECK(model.layers[0].find(Role::Query)->dtype == DType::BF16);
   CHECK(model.notes.empty());
+}
+
+TEST_CASE("A dtype under two names is one dtype") {
+  CHECK(parse_config(with(R"(, "dtype": "bfloat16")"), "c").notes.empty());
+  CHECK(refusal(with(R"(, "dtype": "float32")")) ==
+        "c: torch_dtype: expected f32, as dtype says, found bf16");
+}
+
+TEST_CASE("Fields whose defaults differ between families must be there") {
+  for (const char* key : {"first_k_dense_replace", "n_shared_experts", "q_lora_rank"})
+    for (const char* family : {"deepseek_v2", "deepseek_v3", "kimi_k2", "glm4_moe"}) {
+      if (std::string(family) == "glm4_moe" && std::string(key) == "q_lora_rank") continue;
+      std::string config = test::small_config(family);
+      const std::size_t at = config.find(fmt::format("\"{}\"", key));
+      REQUIRE(at != std::string::npos);
+      config.erase(at, config.find(',', at) + 1 - at);
+      CHECK(refusal(config) ==
+            fmt::format("c: {}: expected an integer from 0, or null, found no such field", key));
+    }
+  std::string null = test::small_config("deepseek_v3");
+  null.replace(null.find("\"q_lora_rank\": 6"), 16, "\"q_lora_rank\": null");
+  CHECK(parse_config(null, "c").layers[0].find(Role::Query) != nullptr);
+}
+
+TEST_CASE("Biases are those that the family's own field asks for, and no other field") {
+  auto has = [](const char* family, const char* fields) {
+    Model model = test::small_model(family, fields);
+    return model.layers[1].find(Role::Query, true) != nullptr;
+  };
+  CHECK(has("gpt_oss", ""));
+  CHECK_FALSE(has("gpt_oss", R"(, "attention_bias": false)"));
+  CHECK(has("qwen2_moe", ""));
+  CHECK_FALSE(has("qwen2_moe", R"(, "qkv_bias": false)"));
+  CHECK(has("qwen2", R"(, "qkv_bias": true)"));
+  CHECK(refusal(test::small_config("qwen2", R"(, "qkv_bias": false)")) ==
+        "c: qkv_bias: expected true, as qwen2 has biases of q, k and v, found false");
+  CHECK(refusal(test::small_config("mixtral", R"(, "attention_bias": true)")) ==
+        "c: attention_bias: expected false, as mixtral has no biases of q, k and v, found true");
+  CHECK(refusal(test::small_config("qwen3", R"(, "mlp_bias": true)")) ==
+        "c: mlp_bias: expected false, as qwen3 has no such biases, found true");
+  CHECK(refusal(test::small_config("deepseek_v3", R"(, "attention_bias": true)")) ==
+        "c: attention_bias: expected false with MLA, found true");
 }
 
 TEST_CASE("FP8 by blocks gives matrices scales, and other quantisations a note") {

@@ -113,7 +113,8 @@ TEST_CASE("the dtype that the text's own part states comes before the one outsid
   CHECK(dtype_of(R"("torch_dtype": "bfloat16", )", R"(, "dtype": "float16")") == DType::F16);
   CHECK(dtype_of(R"("dtype": "bfloat16", )", R"(, "torch_dtype": "float16")") == DType::F16);
   CHECK(dtype_of(R"("torch_dtype": "bfloat16", )", R"(, "dtype": "auto")") == DType::BF16);
-  CHECK(dtype_of("", R"(, "torch_dtype": "float16", "dtype": "bfloat16")") == DType::BF16);
+  CHECK_THROWS_WITH(dtype_of("", R"(, "torch_dtype": "float16", "dtype": "bfloat16")"),
+                    "c.json: text_config: torch_dtype: expected bf16, as dtype says, found f16");
   CHECK(!dtype_of("", R"(, "dtype": "auto")"));
   CHECK_THROWS_WITH(dtype_of(R"("dtype": "bfloat16", )", R"(, "dtype": "float16")"),
                     Catch::Contains("the same as outside"));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/models/weights/config.h"
 
+#include <array>
+
 #include <fmt/core.h>
 
 #include "core/base/cursor.h"
@@ -17,7 +19,8 @@ using Json = nlohmann::json;
 // weights before quantisation are known.
 void read_quantisation(const ConfigFields& config, Model& model) {
   const Json* found = config.find_anywhere("quantization_config");
-  if (found == nullptr || !found->is_object()) return;
+  if (found == nullptr) return;
+  if (!found->is_object()) config.fail("quantization_config", "an object", shown(*found));
   auto method = found->find("quant_method");
   auto block = found->find("weight_block_size");
   std::string name =
@@ -34,6 +37,49 @@ void read_quantisation(const ConfigFields& config, Model& model) {
                   reshard::quoted(name)));
 }
 
+// Modules that stay as they were before quantisation: "lm_head", "model.layers.3.self_attn.o_proj",
+// "model.layers.61" or "o_proj", under either of the names that the list has.
+void leave_out(const ConfigFields& config, Model& model) {
+  const Json* quantisation = config.find_anywhere("quantization_config");
+  if (quantisation == nullptr || !model.scale_block) return;
+  for (const char* key : {"modules_to_not_convert", "ignored_layers"}) {
+    auto list = quantisation->find(key);
+    if (list == quantisation->end() || list->is_null()) continue;
+    if (!list->is_array()) config.fail(key, "a list of names of modules", shown(*list));
+    for (const Json& entry : *list) {
+      if (!entry.is_string()) config.fail(key, "a list of names of modules", shown(entry));
+      const std::string name = entry.get<std::string>();
+      if (std::size_t at = name.find(".experts."); at != std::string::npos)
+        config.fail(key, "all experts of a layer or none", reshard::quoted(name));
+      auto change = [&](WeightGroup& group) {
+        for (Weight& weight : group.weights)
+          if (("." + weight.name).find("." + name + ".") != std::string::npos)
+            weight.is_quantised = false;
+      };
+      for (WeightGroup& layer : model.layers) change(layer);
+    }
+  }
+}
+
+// Weights that frameworks join have scales together or not at all.
+void require_alike(const WeightGroup& layer) {
+  constexpr std::array<std::array<Role, 3>, 5> kJoined = {{
+      {Role::Query, Role::Key, Role::Value},
+      {Role::QueryLatent, Role::KeyValueLatent, Role::KeyValueLatent},
+      {Role::Gate, Role::Up, Role::Up},
+      {Role::SharedGate, Role::SharedUp, Role::SharedUp},
+      {Role::ExpertGate, Role::ExpertUp, Role::ExpertUp},
+  }};
+  for (const auto& roles : kJoined)
+    for (Role role : roles) {
+      const Weight *first = layer.find_own(roles[0]), *other = layer.find_own(role);
+      if (first != nullptr && other != nullptr && has_scales(*first) != has_scales(*other))
+        throw InputError(fmt::format(
+            "expected {} and {} both in FP8 or neither, as frameworks join them; found one of them",
+            first->name, other->name));
+    }
+}
+
 }  // namespace
 
 Model parse_config(std::string_view text, const std::string& file) {
@@ -47,6 +93,7 @@ Model parse_config(std::string_view text, const std::string& file) {
   model.family = config.word("model_type", "");
   read_quantisation(config, model);
   add_weights(config, model);
+  leave_out(config, model);
   return model;
 }
 
@@ -56,7 +103,10 @@ void quantise(Model& model) {
     for (Weight& weight : group.weights)
       if (has_scales(weight)) weight.dtype = DType::F8E4M3;
   };
-  for (WeightGroup& layer : model.layers) change(layer);
+  for (WeightGroup& layer : model.layers) {
+    require_alike(layer);
+    change(layer);
+  }
 }
 
 }  // namespace reshard::sim

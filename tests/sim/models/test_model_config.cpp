@@ -130,6 +130,42 @@ TEST_CASE("FP8 by blocks gives matrices scales, and other quantisations a note")
   CHECK(shipped("gpt-oss-120b").notes.size() == 1);
 }
 
+TEST_CASE("Modules that a quantisation leaves out have no scales") {
+  auto fp8 = [](const std::string& more) {
+    return with(R"(, "quantization_config": {"quant_method": "fp8", "weight_block_size": [4, 4])" +
+                more + "}");
+  };
+  for (const char* key : {"modules_to_not_convert", "ignored_layers"}) {
+    Model model = parse_config(
+        fp8(fmt::format(
+            R"(, "{}": ["lm_head", "model.layers.0.self_attn.o_proj", "model.layers.1"])", key)),
+        "c");
+    quantise(model);
+    INFO(key);
+    CHECK(model.layers[0].find(Role::AttentionOut)->dtype == DType::BF16);
+    CHECK(model.layers[0].find(Role::Query)->dtype == DType::F8E4M3);
+    CHECK(model.layers[1].find(Role::Query)->dtype == DType::BF16);
+  }
+  // "mlp.gate" is not "mlp.gate_proj", and a name of one module is that of every layer.
+  Model some =
+      parse_config(fp8(R"(, "ignored_layers": ["model.layers.0.mlp.gate", "down_proj"])"), "c");
+  quantise(some);
+  CHECK(some.layers[0].find(Role::Gate)->dtype == DType::F8E4M3);
+  CHECK(some.layers[1].find(Role::Down)->dtype == DType::BF16);
+  Model half = parse_config(fp8(R"(, "ignored_layers": ["model.layers.0.self_attn.k_proj"])"), "c");
+  CHECK_THROWS_WITH(quantise(half),
+                    "expected model.layers.0.self_attn.q_proj.weight and "
+                    "model.layers.0.self_attn.k_proj.weight both in FP8 or neither, as frameworks "
+                    "join them; found one of them");
+  CHECK(refusal(fp8(R"(, "ignored_layers": ["model.layers.0.mlp.experts.3"])")) ==
+        "c: ignored_layers: expected all experts of a layer or none, found "
+        "'model.layers.0.mlp.experts.3'");
+  CHECK(refusal(fp8(R"(, "ignored_layers": "lm_head")"))
+            .starts_with("c: ignored_layers: expected a list of names of modules, found"));
+  CHECK(refusal(with(R"(, "quantization_config": 7)")) ==
+        "c: quantization_config: expected an object, found 7");
+}
+
 TEST_CASE("A file of roles changes what weights are for") {
   Model model = parse_config(with(""), "c");
   apply_roles(parse_roles(R"({"model.layers.*.mlp.up_proj.weight": "whole"})", "r"), {}, model,

@@ -2,6 +2,10 @@
 // SGLang: each stage has tp ranks. The data parallelism of attention and the groups of experts
 // divide these ranks instead of multiplying them (srt/distributed/parallel_state.py). The tensor
 // parallelism of experts varies fastest.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include <fmt/core.h>
 
 #include "core/base/errors.h"
@@ -71,8 +75,15 @@ void write_sglang(const Side& side) {
   serving.head_multiple = multiple(serving.head_is_dense ? sizes.tp : serving.attention_tp);
   serving.latents = "fused_qkv_a_proj_with_mqa";
   serving.expert_bias = "weight_bias";
-  if (side.model.family == "qwen2" || side.model.family == "qwen3")
-    serving.tied_head = "lm_head.weight";
+  serving.tied_head = "lm_head.weight";
+  // Its code takes the embedding for the head, which only the first stage has.
+  constexpr std::array<std::string_view, 6> kOneStage = {"llama", "mistral", "phi3",
+                                                         "gemma", "gemma2",  "gemma3_text"};
+  if (side.model.is_tied && sizes.pp > 1 &&
+      std::find(kOneStage.begin(), kOneStage.end(), side.model.family) != kOneStage.end())
+    options.fail("pp", fmt::format("1 for {} with tied embeddings, whose last stage would have no "
+                                   "head in SGLang",
+                                   side.model.family));
   const int pp = static_cast<int>(sizes.pp);
   int next = 0;
   std::vector<int> counts = layer_counts(side, pp, sglang_stages);

@@ -28,6 +28,9 @@ class ConfiguredJob(Job):
     def is_said(self):
         train, serve, model = self.training, self.serving, self.model
         self.converted = None
+        if serve.kind == "sglang" and serve.pp > 1 and model.tied and not (
+                model.mla or model.experts or model.qk_norm):  # llama, which SGLang refuses
+            return False
         if train.kind == "megatron":
             n = train.tp
             if model.shared % n or model.shared % serve.tp:

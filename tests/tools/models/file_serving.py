@@ -38,7 +38,7 @@ class ServingLines:
         for pp in range(place.pp):
             self.stage(pp)
             pad, last = f" pad{place.vocab_divisible}", pp == place.pp - 1
-            if pp == 0 or (last and model.tied):
+            if pp == 0 or (last and model.tied and place.kind == "vllm"):
                 name = "lm_head.weight" if pp else "embed_tokens.weight"
                 put("model.embed_tokens.weight", self.attention, name + pad, "RS(0)")
             first = sum(place.split[:pp])
@@ -46,8 +46,9 @@ class ServingLines:
                 self.layer(f"layers.{layer}.", f"model.layers.{layer}.", model.is_moe(layer))
             if last:
                 put("model.norm.weight", self.attention, "norm.weight")
-                if not model.tied:
-                    put("lm_head.weight", self.attention, "lm_head.weight" + pad, "RS(0)")
+                if not model.tied or (pp > 0 and place.kind == "sglang"):
+                    at = self.dense if place.kind == "sglang" else self.attention
+                    put("lm_head.weight", at, "lm_head.weight" + pad, "RS(0)")
 
     def layer(self, p, to, moe):
         model, put, at = self.model, self.put, self.attention
@@ -63,7 +64,8 @@ class ServingLines:
         for name in ("mlp.gate.weight", "mlp.gate.e_score_correction_bias"):
             put(to + name, at, p + name)
         if model.shared:
-            self.mlp(p + "mlp.shared_experts.", to + "mlp.shared_experts.")
+            whole = self.place.has_whole_shared(model)
+            self.mlp(p + "mlp.shared_experts.", to + "mlp.shared_experts.", whole)
         self.moe(p + "mlp.experts.", to + "mlp.experts.")
 
     def qkv(self, p, to):
@@ -83,7 +85,7 @@ class ServingLines:
         put, at = self.put, self.attention
         kv_a = "kv_a_proj_with_mqa.weight"
         if self.model.q_rank:
-            put(to + "fused_qkv_a_proj.weight", at, [p + "q_a_proj.weight", p + kv_a], scaled=True)
+            put(to + self.place.latents + ".weight", at, [p + "q_a_proj.weight", p + kv_a], scaled=True)
             put(to + "q_a_layernorm.weight", at, p + "q_a_layernorm.weight")
         else:
             put(to + kv_a, at, p + kv_a, scaled=True)
@@ -92,11 +94,12 @@ class ServingLines:
         put(to + "kv_a_layernorm.weight", at, p + "kv_a_layernorm.weight")
         put(to + "kv_b_proj.weight", at, p + "kv_b_proj.weight", "RS(0)", scaled=True)
 
-    def mlp(self, p, to):
+    def mlp(self, p, to, is_whole=False):
         swapped = self.place.gate_up == "swapped"
-        self.put(to + "gate_up_proj.weight", self.dense, halves(p, swapped), "RS(0)", scaled=True)
+        rows, columns = ("RR", "RR") if is_whole else ("RS(0)", "RS(1)")
+        self.put(to + "gate_up_proj.weight", self.dense, halves(p, swapped), rows, scaled=True)
         name = "down_proj.weight"
-        self.put(to + name, self.dense, p + name, "RS(1)", scaled=True)
+        self.put(to + name, self.dense, p + name, columns, scaled=True)
 
     def moe(self, p, to):
         model, place = self.model, self.place

@@ -4,7 +4,7 @@
 from models.file_lines import ranks_text
 from models.model import SCALE
 from models.numbers import shares
-from models.training import COLWISE, ROWWISE, registered_at
+from models.training import COLWISE, ROWWISE, expert_name, registered_at
 
 
 def write(lines, place):
@@ -131,7 +131,8 @@ class MegatronLines:
                 else:
                     more = {"map": {**where, "blocks": 2 if cut == "rows" else 1}}
                     placements = "RRS(0)" if cut == "rows" else "RRS(1)"
-                name = f"{to}{'linear_fc1' if cut == 'rows' else 'linear_fc2'}.weight{i}"
+                name = "linear_fc1" if cut == "rows" else "linear_fc2"
+                name = expert_name(self.place, to, name, i)
                 self.put(name, self.expert, fused, placements, scaled=True, **more)
 
     def grouped(self, p, to):

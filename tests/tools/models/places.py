@@ -48,6 +48,12 @@ class Megatron(Place):
 class Vllm(Place):
     """Ranks dp, pp, tp; experts over dp x tp of a stage."""
 
+    latents = "fused_qkv_a_proj"
+
+    def has_whole_shared(self, model):
+        """Where tokens are split over tp, DeepSeek's shared experts are not."""
+        return model.mla and self.ep_on and self.tp > 1 and self.dp > 1
+
     def stage(self, rank):
         return (rank - self.first_rank) // self.tp % self.pp
 
@@ -68,6 +74,11 @@ class Vllm(Place):
 
 class Sglang(Place):
     """Ranks pp, tp; attention's dp and the experts' ep divide tp."""
+
+    latents = "fused_qkv_a_proj_with_mqa"
+
+    def has_whole_shared(self, model):
+        return False
 
     def stage(self, rank):
         return (rank - self.first_rank) // self.tp

@@ -36,14 +36,19 @@ class ServingRank:
             self.layer(f"layers.{layer}.", f"model.layers.{layer}.", model.is_moe(layer))
         if self.stage == last:
             self.out["model.norm.weight"] = model["norm.weight"]
-            if model.tied and last > 0:
+            if model.tied and last > 0 and self.place.kind == "vllm":
                 self.out["model.embed_tokens.weight"] = self.vocab("embed_tokens.weight")
-            elif not model.tied:
-                self.out["lm_head.weight"] = self.vocab("lm_head.weight")
+            elif not model.tied or last > 0:
+                self.out["lm_head.weight"] = self.head("lm_head.weight")
         return self.out
 
     def vocab(self, name):
         return cut(padded(self.model[name], self.place.vocab_divisible), self.an, self.ar)
+
+    def head(self, name):
+        """SGLang cuts it by all ranks of a stage, even where attention is data-parallel."""
+        n, r = (self.dn, self.dr) if self.place.kind == "sglang" else (self.an, self.ar)
+        return cut(padded(self.model[name], self.place.vocab_divisible), n, r)
 
     def put(self, name, make):
         self.out[name] = make("")
@@ -65,7 +70,8 @@ class ServingRank:
         for name in ("mlp.gate.weight", "mlp.gate.e_score_correction_bias"):
             self.out[to + name] = model[p + name]
         if model.shared:
-            self.mlp(p + "mlp.shared_experts.", to + "mlp.shared_experts.")
+            whole = self.place.has_whole_shared(model)
+            self.mlp(p + "mlp.shared_experts.", to + "mlp.shared_experts.", whole)
         self.experts(p, to + "mlp.experts.")
 
     def kv(self, x):
@@ -99,7 +105,7 @@ class ServingRank:
         by_heads = lambda name: lambda s: cut(model[p + name + s], n, r)
         kv_a = "kv_a_proj_with_mqa.weight"
         if model.q_rank:
-            self.put(to + "fused_qkv_a_proj.weight",
+            self.put(to + self.place.latents + ".weight",
                      lambda s: model[p + "q_a_proj.weight" + s] + model[p + kv_a + s])
             self.out[to + "q_a_layernorm.weight"] = model[p + "q_a_layernorm.weight"]
             self.put(to + "q_b_proj.weight", by_heads("q_b_proj.weight"))
@@ -115,8 +121,10 @@ class ServingRank:
             return up + gate
         return interleaved(gate, up) if self.place.gate_up == "interleaved" else gate + up
 
-    def mlp(self, p, to):
+    def mlp(self, p, to, is_whole=False):
         model, n, r = self.model, self.dn, self.dr
+        if is_whole:
+            n, r = 1, 0
         part = lambda name: cut(model[p + name], n, r)
         self.put(to + "gate_up_proj.weight",
                  lambda s: self.joined(part("gate_proj.weight" + s), part("up_proj.weight" + s)))

@@ -141,8 +141,13 @@ class MegatronRank:
             self.put(to + "weight2", lambda s: [way(fc2(i, s)) for i in range(local)])
             return
         for i in range(local):
-            self.put(f"{to}linear_fc1.weight{i}", lambda s: fc1(i, s))
-            self.put(f"{to}linear_fc2.weight{i}", lambda s: fc2(i, s))
+            self.put(expert_name(self.place, to, "linear_fc1", i), lambda s: fc1(i, s))
+            self.put(expert_name(self.place, to, "linear_fc2", i), lambda s: fc2(i, s))
+
+
+def expert_name(place, to, name, i):
+    """One module for all experts of a rank with Transformer Engine, else one for each."""
+    return f"{to}{name}.weight{i}" if place.te else f"{to}local_experts.{i}.{name}.weight"
 
 
 COLWISE = ("q_proj", "k_proj", "v_proj", "q_b_proj", "kv_b_proj", "gate_proj", "up_proj",

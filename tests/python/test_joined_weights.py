@@ -114,8 +114,9 @@ class JoinedWeightsTest(unittest.TestCase):
                 for tensor in other.values():
                     tensor.shape = tensor.shape[::-1]
                 write(folder / "other.safetensors", other)
-                reshard.command("model", str(config), "--from", "whole", "--to", "whole",
-                                "--digests", "--weights", str(folder / "other.safetensors"))  # fmt: skip
+                sides = ("--from", "whole", "--to", "whole")
+                weights = str(folder / "other.safetensors")
+                reshard.command("model", str(config), *sides, "--digests", "--weights", weights)
 
     def test_phi3(self):
         self.compared("phi3", phi3_files)

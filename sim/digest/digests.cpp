@@ -22,6 +22,7 @@ constexpr std::int64_t kMostBlocks = std::int64_t{1} << 24;
 // A box of a tensor that some ranks have, and the places where its digests are needed.
 struct WantedBox {
   const Weights::Tensor* weight;
+  StridedView view;  // of the whole tensor in the weight
   ModelTensorId tensor;
   std::vector<BlockDigestsRef*> at;
 };
@@ -33,6 +34,23 @@ void refuse_conversion(const StoredBuffer& buffer) {
         "buffer {} of rank {}: expected elements as their tensors have them, found them converted "
         "to {}, of which there is no digest",
         reshard::quoted(buffer.name, 200), to_int(buffer.rank), text(buffer.dtype)));
+}
+
+std::pair<const Weights::Tensor*, StridedView> place_of(const Weights& weights,
+                                                        const ModelTensors& tensors,
+                                                        ModelTensorId id,
+                                                        const JoinedTensors& joined) {
+  const ModelTensor& tensor = tensors[id];
+  auto found = joined.find(tensors[tensor.same_as].name);
+  if (found == joined.end())
+    return {&weight_of(weights, tensors, id), view_of(box_of(tensor.shape), tensor.shape)};
+  const Weights::Tensor& weight = *weights.find(found->second.in);
+  if (weight.entry.dtype != tensor.dtype)
+    throw InputError(
+        fmt::format("{}: tensor {}: expected {}, as the layouts have {}, found {}", weight.place,
+                    reshard::quoted(weight.entry.name, 200), text(tensor.dtype), tensor.name,
+                    weight.entry.dtype ? text(*weight.entry.dtype) : weight.entry.dtype_name));
+  return {&weight, found->second.view};
 }
 
 }  // namespace
@@ -94,7 +112,8 @@ const Weights::Tensor& weight_of(const Weights& weights, const ModelTensors& ten
 }
 
 Digests digests_of_weights(const ModelLayouts& layouts, const Weights& weights,
-                           std::span<const DigestSide> sides, std::int64_t rows) {
+                           std::span<const DigestSide> sides, std::int64_t rows,
+                           const JoinedTensors& joined) {
   Digests out;
   out.file = weights.path();
   out.rows = rows_of(*layouts.tensors, rows);
@@ -108,10 +127,11 @@ Digests digests_of_weights(const ModelLayouts& layouts, const Weights& weights,
       refuse_conversion(stored.buffers()[id_of<StoredBufferId>(b)]);
       for (std::size_t p = 0; p < stored.buffers()[b].parts.size(); ++p) {
         const StoredPart& part = stored.buffers()[b].parts[p];
-        const Weights::Tensor& weight = weight_of(weights, *layouts.tensors, part.tensor);
-        auto begin = weight.entry.bytes.data() - weight.file->bytes().data();
-        WantedBox& at = wanted[{weight.place, begin, part.box}];
-        at.weight = &weight;
+        const auto [weight, view] = place_of(weights, *layouts.tensors, part.tensor, joined);
+        auto begin = weight->entry.bytes.data() - weight->file->bytes().data() + view.offset;
+        WantedBox& at = wanted[{weight->place, begin, part.box}];
+        at.weight = weight;
+        at.view = view;
         at.tensor = part.tensor;
         at.at.push_back(&digests[b][p]);
       }
@@ -119,11 +139,12 @@ Digests digests_of_weights(const ModelLayouts& layouts, const Weights& weights,
   }
   ViewDigester digester;
   for (auto at = wanted.begin(); at != wanted.end();) {
-    const auto& [weight, tensor, places] = at->second;
+    const auto& [weight, view, tensor, places] = at->second;
     const Box& box = std::get<Box>(at->first);
+    const ModelTensor& of = (*layouts.tensors)[tensor];
     auto done = std::make_shared<const BlockDigests>(
-        digests_of(weight->entry.bytes, view_of(box, (*layouts.tensors)[tensor].shape), box,
-                   out.rows[tensor], size_bytes((*layouts.tensors)[tensor].dtype), digester));
+        digests_of(weight->entry.bytes, view_within(view, box_of(of.shape), box), box,
+                   out.rows[tensor], size_bytes(of.dtype), digester));
     for (BlockDigestsRef* each : places) *each = done;
     ++at;
     if (at == wanted.end() || at->second.weight != weight)

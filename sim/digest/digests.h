@@ -5,12 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/stored/view.h"
 #include "sim/check/check_file.h"
 #include "sim/digest/row_blocks.h"
 #include "sim/weights/weights.h"
@@ -48,10 +50,18 @@ void require_few_blocks(const Stored& side, const Digests& digests, std::string_
 const Weights::Tensor& weight_of(const Weights& weights, const ModelTensors& tensors,
                                  ModelTensorId id);
 
+// A tensor that a checkpoint has within another, as q_proj in qkv_proj: where its elements are.
+struct JoinedTensor {
+  std::string in;
+  StridedView view;
+};
+using JoinedTensors = std::map<std::string, JoinedTensor, std::less<>>;  // by name
+
 // What ranks should have. Every box of a tensor is read once, however many ranks have it, in the
-// order of the files.
+// order of the files. Tensors that the checkpoint lacks are read where they are joined with others.
 Digests digests_of_weights(const ModelLayouts& layouts, const Weights& weights,
-                           std::span<const DigestSide> sides, std::int64_t rows);
+                           std::span<const DigestSide> sides, std::int64_t rows,
+                           const JoinedTensors& joined = {});
 
 struct HeldBuffer {
   std::string name;

@@ -146,7 +146,7 @@ class Transfer {
     if (options_.emit == "layout") return print(text.lines);
     if (options_.digests)
       return print_digests(layouts_in(text.lines), sim::Weights(options_.weights),
-                           sim::kDigestSides, 0);
+                           sim::kDigestSides, 0, model_ ? &*model_ : nullptr);
     if (options_.list || !options_.where.empty())
       return print_layout(options_, layouts_in(text.lines));
     if (!options_.claim.empty()) return check_claim(options_, layouts_in(text.lines));

@@ -2,11 +2,18 @@
 #include "tools/cli/commands/printed_layouts.h"
 
 #include <limits>
+#include <optional>
+#include <string>
+#include <vector>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "core/base/cursor.h"
+#include "core/base/errors.h"
 #include "sim/check/unstacked.h"
 #include "sim/digest/digest_file.h"
+#include "sim/models/weights/file_names.h"
 #include "tools/cli/failure.h"
 #include "tools/cli/output/output.h"
 
@@ -15,6 +22,26 @@ namespace {
 
 std::size_t shown(const OutputOptions& output, std::size_t rows) {
   return output.verbose ? std::numeric_limits<std::size_t>::max() : rows;
+}
+
+// Tensors of the checkpoint that are several weights whole.
+sim::JoinedTensors joined_in(const sim::Weights& weights, const sim::Model& model) {
+  const sim::FileNames names(model);
+  sim::JoinedTensors out;
+  for (const std::string& name : weights.names()) {
+    std::optional<sim::FileNames::Known> known = names.find(name);
+    if (!known || known->expert >= 0 || weights.find(known->parameter->weight->name) != nullptr)
+      continue;
+    const sim::SafetensorsEntry& entry = weights.find(name)->entry;
+    const Shape shape = names.shape_of(*known);
+    if (entry.shape != std::vector<std::int64_t>(shape.begin(), shape.end()))
+      throw InputError(fmt::format("{}: tensor {}: expected [{}], as {} says, found [{}]",
+                                   weights.find(name)->place, name, text(shape), model.file,
+                                   fmt::join(entry.shape, ",")));
+    for (const sim::WeightPart& part : names.parts_of(*known, box_of(shape)))
+      out[part.weight->name] = {name, {part.offset, part.weight->shape, part.strides}};
+  }
+  return out;
 }
 
 }  // namespace
@@ -44,10 +71,13 @@ void fail_on_findings(const sim::CheckReport& report) {
 }
 
 void print_digests(sim::ModelLayouts layouts, const sim::Weights& weights,
-                   std::span<const sim::DigestSide> sides, std::int64_t rows) {
+                   std::span<const sim::DigestSide> sides, std::int64_t rows,
+                   const sim::Model* model) {
   const sim::ModelLayouts own = sim::unstacked(
       std::move(layouts), [&](std::string_view name) { return weights.find(name) != nullptr; });
-  sim::Digests digests = sim::digests_of_weights(own, weights, sides, rows);
+  sim::JoinedTensors joined;
+  if (model != nullptr) joined = joined_in(weights, *model);
+  sim::Digests digests = sim::digests_of_weights(own, weights, sides, rows, joined);
   print(sim::write_digest_file(sim::file_of(digests, own)));
 }
 

@@ -10,6 +10,7 @@
 #include "sim/check/check_report.h"
 #include "sim/check/layout_report.h"
 #include "sim/digest/digests.h"
+#include "sim/models/weights/model.h"
 #include "tools/cli/options.h"
 
 namespace reshard::tools {
@@ -23,7 +24,9 @@ void print_check(const sim::CheckReport& report, const OutputOptions& output);
 void fail_on_findings(const sim::CheckReport& report);
 
 // The digests of what the ranks of the sides should hold, of so many rows each (0: those of a MiB).
+// The checkpoint of a model can join its tensors, as files of its family do.
 void print_digests(sim::ModelLayouts layouts, const sim::Weights& weights,
-                   std::span<const sim::DigestSide> sides, std::int64_t rows);
+                   std::span<const sim::DigestSide> sides, std::int64_t rows,
+                   const sim::Model* model = nullptr);
 
 }  // namespace reshard::tools

@@ -85,7 +85,8 @@ class ServingLines:
         put, at = self.put, self.attention
         kv_a = "kv_a_proj_with_mqa.weight"
         if self.model.q_rank:
-            put(to + self.place.latents + ".weight", at, [p + "q_a_proj.weight", p + kv_a], scaled=True)
+            latents = [p + "q_a_proj.weight", p + kv_a]
+            put(f"{to}{self.place.latents}.weight", at, latents, scaled=True)
             put(to + "q_a_layernorm.weight", at, p + "q_a_layernorm.weight")
         else:
             put(to + kv_a, at, p + kv_a, scaled=True)

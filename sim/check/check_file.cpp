@@ -189,10 +189,7 @@ class Reader {
 CheckedCopies check_copies(std::istream& in, const std::string& file,
                            const std::function<void(std::int64_t)>& progress) {
   LineReader lines(in, file);
-  CheckedCopies out = Reader(lines, file).copies(progress);
-  if (out.destination->buffers().empty())
-    throw InputError(fmt::format("{}: expected buffers of side \"to\", found none", file));
-  return out;
+  return Reader(lines, file).copies(progress);
 }
 
 CheckedCopies check_copies(std::istream& in, const std::string& file, ModelLayouts layouts) {

@@ -221,9 +221,18 @@ Json boxes_json(const Finding& finding, const Wording& wording, const CheckedCop
   return out;
 }
 
+// False if every tensor is empty, so that no rank needs a buffer; a file without tensors is none.
+bool has_something(const ModelTensors& tensors) {
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (element_count(tensors[id_of<ModelTensorId>(i)].shape) > 0) return true;
+  return tensors.size() == 0;
+}
+
 }  // namespace
 
 CheckReport report_of(CheckedCopies copies) {
+  if (copies.destination->buffers().empty() && has_something(*copies.tensors))
+    throw InputError(fmt::format("{}: expected buffers of side \"to\", found none", copies.file));
   CheckReport out;
   out.findings = findings_of(copies.faults, *copies.source, *copies.destination);
   out.copies = std::move(copies);

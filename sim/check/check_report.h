@@ -31,6 +31,7 @@ struct CheckReport {
   std::optional<std::vector<LostRank>> without = {};
 };
 
+// Throws InputError if there is nothing to judge: no buffers of side "to".
 CheckReport report_of(CheckedCopies copies);
 // "rank 2: k_proj[0:4,:] in 'qkv' gets q_proj[4:8,:] of rank 0; line 8; looks like: ..." for the
 // first place.

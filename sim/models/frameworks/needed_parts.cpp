@@ -106,23 +106,12 @@ class Needs {
 void require_parts(const Side& side, Fusion fusion) { Needs(side, fusion).check(); }
 
 void require_all(const Side& side) {
-  // The distributed optimizer has copies of parameters alone.
-  const bool has_parameters_only =
-      side.options.framework() == "megatron" && side.options.has("optimizer");
-  const Weight* left_out = nullptr;
   side.model.for_each([&](const Weight& weight) {
     if (side.lines.holds(weight.name) || (weight.role == Role::Head && side.model.is_tied)) return;
-    if (!has_parameters_only || weight.role != Role::RouterBias)
-      throw InputError(fmt::format("{}: {}: expected a role that {} has a buffer for, found {}",
-                                   side.options.field(), weight.name, side.options.framework(),
-                                   text(weight.role)));
-    left_out = &weight;
+    throw InputError(fmt::format("{}: {}: expected a role that {} has a buffer for, found {}",
+                                 side.options.field(), weight.name, side.options.framework(),
+                                 text(weight.role)));
   });
-  if (left_out != nullptr)
-    side.notes.push_back(fmt::format(
-        "without corrections of routers, such as {}: the optimizer has no copies of what is no "
-        "parameter",
-        left_out->name));
 }
 
 }  // namespace reshard::sim

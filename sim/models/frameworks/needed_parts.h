@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a framework needs of a model whose roles a file has changed, and whether it has written all
-// of it: so that no weight is missing where a writer looks for it, and none is left out.
+// Checks before and after a framework writes its side: a file of roles can have changed weights that
+// the framework joins with others, and no weight may be left out.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class Fusion : std::uint8_t { Files, InMemory, Serving, Megatron };
 
 // Throws InputError "FIELD: ..." that names a weight and its role.
 void require_parts(const Side& side, Fusion fusion);
-// That every tensor of the model is in a buffer of the side; notes what is known to be in none.
+// Throws InputError unless every tensor of the model is in a buffer of the side.
 void require_all(const Side& side);
 
 }  // namespace reshard::sim

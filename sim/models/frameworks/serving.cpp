@@ -99,7 +99,7 @@ class Writer {
             write_qkv(layer, weight);
           break;
         case Role::QueryLatent:  // with the latent of keys and values, whole on every rank
-          require_whole_blocks(weight);
+          require_alike(weight, *layer.find(Role::KeyValueLatent));
           put(renamed(weight, serving_.latents), stage_->attention, weight,
               {weight.name, layer.find(Role::KeyValueLatent)->name});
           break;
@@ -136,15 +136,18 @@ class Writer {
     return weight.name.substr(0, begin + 1) + std::string(projection) + weight.name.substr(end);
   }
 
-  // Of matrices that are joined, all but the last must end with a block of scales.
-  void require_whole_blocks(const Weight& weight) const {
-    if (!side_.lines.has_scales() || !has_scales(weight)) return;
-    const std::int64_t rows = (*model_.scale_block)[0];
-    if (weight.shape[0] % rows != 0)
+  // Matrices that are joined have scales together, and all but the last must end with a block.
+  void require_alike(const Weight& weight, const Weight& next) const {
+    if (!side_.lines.has_scales()) return;
+    if (has_scales(weight) != has_scales(next))
       throw InputError(fmt::format(
-          "{}: expected rows of {} in whole blocks of {}, as it is joined with the next "
-          "matrix, found {}",
-          side_.options.field(), weight.name, rows, weight.shape[0]));
+          "{}: expected {} and {} both in FP8 or neither, as {} joins them; found one of them",
+          side_.options.field(), weight.name, next.name, side_.options.framework()));
+    const std::int64_t rows = (*model_.scale_block)[0];
+    if (has_scales(weight) && weight.shape[0] % rows != 0)
+      throw InputError(fmt::format(
+          "{}: expected rows of {} in whole blocks of {}, as it is joined with {}, found {}",
+          side_.options.field(), weight.name, rows, next.name, weight.shape[0]));
   }
 
   // KV heads are given to several ranks if there are more ranks than heads.
@@ -155,8 +158,10 @@ class Writer {
       throw InputError(fmt::format(
           "{}: tp: expected a number that divides {} KV heads, or a multiple of it, found {}",
           side_.options.field(), kv, n));
-    require_whole_blocks(query);
-    require_whole_blocks(*layer.find(Role::Key, query.is_bias()));
+    const Weight &key = *layer.find(Role::Key, query.is_bias()),
+                 &value = *layer.find(Role::Value, query.is_bias());
+    require_alike(query, key);
+    require_alike(key, value);
     std::vector<std::string> blocks{query.name};
     for (Role role : {Role::Key, Role::Value})
       blocks.push_back(
@@ -166,7 +171,7 @@ class Writer {
 
   void write_gate_up(const Weight& gate, const Weight& up) {
     const std::string name = renamed(gate, "gate_up_proj");
-    require_whole_blocks(gate);
+    require_alike(gate, up);
     if (gate.role == Role::SharedGate && serving_.shared_is_whole)
       return put(name, stage_->dense, gate, {gate.name, up.name});
     require_divides(side_, "tp", serving_.dense_tp, gate.shape[0], "rows of " + gate.name);

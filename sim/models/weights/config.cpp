@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/models/weights/config.h"
 
-#include <array>
-
 #include <fmt/core.h>
 
 #include "core/base/cursor.h"
@@ -61,25 +59,6 @@ void leave_out(const ConfigFields& config, Model& model) {
   }
 }
 
-// Weights that frameworks join have scales together or not at all.
-void require_alike(const WeightGroup& layer) {
-  constexpr std::array<std::array<Role, 3>, 5> kJoined = {{
-      {Role::Query, Role::Key, Role::Value},
-      {Role::QueryLatent, Role::KeyValueLatent, Role::KeyValueLatent},
-      {Role::Gate, Role::Up, Role::Up},
-      {Role::SharedGate, Role::SharedUp, Role::SharedUp},
-      {Role::ExpertGate, Role::ExpertUp, Role::ExpertUp},
-  }};
-  for (const auto& roles : kJoined)
-    for (Role role : roles) {
-      const Weight *first = layer.find_own(roles[0]), *other = layer.find_own(role);
-      if (first != nullptr && other != nullptr && has_scales(*first) != has_scales(*other))
-        throw InputError(fmt::format(
-            "expected {} and {} both in FP8 or neither, as frameworks join them; found one of them",
-            first->name, other->name));
-    }
-}
-
 }  // namespace
 
 Model parse_config(std::string_view text, const std::string& file) {
@@ -103,10 +82,7 @@ void quantise(Model& model) {
     for (Weight& weight : group.weights)
       if (has_scales(weight)) weight.dtype = DType::F8E4M3;
   };
-  for (WeightGroup& layer : model.layers) {
-    require_alike(layer);
-    change(layer);
-  }
+  for (WeightGroup& layer : model.layers) change(layer);
 }
 
 }  // namespace reshard::sim

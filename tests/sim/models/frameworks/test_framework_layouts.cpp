@@ -13,6 +13,7 @@
 #include "sim/check/check_file.h"
 #include "sim/models/transfer.h"
 #include "sim/models/weights/model_source.h"
+#include "tests/sim/models/small_models.h"
 
 using namespace reshard;
 using namespace reshard::sim;
@@ -186,4 +187,28 @@ TEST_CASE("Names of serving frameworks that are not the checkpoint's") {
 TEST_CASE("Redundant experts need expert parallelism") {
   CHECK(refusal("qwen3-235b", "vllm tp=2 redundant=2") ==
         "--from: redundant: expected ep next to it, found '2'");
+}
+
+TEST_CASE("Joined matrices have scales together, in whole blocks") {
+  auto refused = [](const std::string& fields, const std::string& to) -> std::string {
+    try {
+      transfer_text(
+          test::small_model("llama",
+                            R"(, "quantization_config": {"quant_method": "fp8", )" + fields + "}"),
+          {{"whole"}, {to}});
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string left_out = R"("weight_block_size": [1, 1],
+                                  "ignored_layers": ["model.layers.0.self_attn.k_proj"])";
+  CHECK(refused(left_out, "vllm") ==
+        "--to: expected model.layers.0.self_attn.q_proj.weight and "
+        "model.layers.0.self_attn.k_proj.weight both in FP8 or neither, as vllm joins them; found "
+        "one of them");
+  CHECK(refused(left_out, "hf tp=1").empty());
+  CHECK(refused(R"("weight_block_size": [1, 1])", "vllm").empty());
+  CHECK_THAT(refused(R"("weight_block_size": [1000, 1000])", "vllm"),
+             Catch::Contains("in whole blocks of 1000, as it is joined with"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks before and after a framework writes its side: a file of roles can have changed weights that
-// the framework joins with others, and no weight may be left out.
+// Checks before and after a framework writes its side: a file of roles can have changed weights
+// that the framework joins with others, and no weight may be left out.
 #pragma once
 
 #include <cstdint>

@@ -59,10 +59,13 @@ class DrawnTransfer:
 
 
 def _bytes(buffer, numbers, fill):
-    """Elements as their numbers, of which two bytes are enough in models of this size."""
+    """Elements as their numbers, of which two bytes are enough in models of this size. A buffer in
+    f32 of weights in bf16 (GLM's routers when served) has them in its upper half."""
     size = BYTES[buffer.dtype]
+    shift = 16 if buffer.dtype == "f32" and buffer.name.endswith("mlp.gate.weight") else 0
     assert len(numbers) * size == buffer.bytes, f"{buffer}: {len(numbers)} elements"
     assert max([0, *numbers]) < 1 << 16
     return bytearray().join(
-        number.to_bytes(size, sys.byteorder) if number >= 0 else fill * size for number in numbers
+        (number << shift).to_bytes(size, sys.byteorder) if number >= 0 else fill * size
+        for number in numbers
     )

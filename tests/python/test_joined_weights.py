@@ -123,7 +123,3 @@ class JoinedWeightsTest(unittest.TestCase):
 
     def test_gpt_oss(self):
         self.compared("gpt_oss", gpt_oss_files)
-
-
-if __name__ == "__main__":
-    unittest.main()

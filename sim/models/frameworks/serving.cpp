@@ -144,10 +144,12 @@ class Writer {
           "{}: expected {} and {} both in FP8 or neither, as {} joins them; found one of them",
           side_.options.field(), weight.name, next.name, side_.options.framework()));
     const std::int64_t rows = (*model_.scale_block)[0];
-    if (has_scales(weight) && weight.shape[0] % rows != 0)
+    if (!has_scales(weight)) return;
+    const std::int64_t found = weight.shape[weight.shape.size() - 2];  // an expert's first dim: all
+    if (found % rows != 0)
       throw InputError(fmt::format(
           "{}: expected rows of {} in whole blocks of {}, as it is joined with {}, found {}",
-          side_.options.field(), weight.name, rows, next.name, weight.shape[0]));
+          side_.options.field(), weight.name, rows, next.name, found));
   }
 
   // KV heads are given to several ranks if there are more ranks than heads.
@@ -181,6 +183,7 @@ class Writer {
   // Writes w13 [gate, up] if `up` is given, otherwise w2.
   void write_expert(const Weight& weight, const Weight* up) {
     const bool is_first = up != nullptr, bias = weight.is_bias();
+    if (is_first) require_alike(weight, *up);
     if (is_first)
       require_divides(side_, "tp", serving_.expert_tp, weight.shape[1], "rows of " + weight.name);
     std::vector<std::string> blocks{weight.name};
@@ -190,7 +193,7 @@ class Writer {
       blocks = {fmt::format("{}:1 {}:1 x1", weight.name, up->name)};
     // The ranks that cut an expert add up what they compute, and the bias only once.
     const bool is_added = bias && !is_first && serving_.expert_tp > 1;
-    if (is_added && !std::exchange(is_told_, true))
+    if (is_added && !std::exchange(has_bias_note_, true))
       side_.notes.push_back(
           "w2's bias is on the first of the ranks that cut an expert; the others hold zeros");
     put(fmt::format("{}{}_{}", experts_prefix(weight), is_first ? "w13" : "w2",
@@ -206,7 +209,7 @@ class Writer {
   const Model& model_;
   const Serving& serving_;
   const ServingStage* stage_ = nullptr;
-  bool is_told_ = false;
+  bool has_bias_note_ = false;
 };
 
 }  // namespace

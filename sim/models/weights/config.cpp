@@ -47,7 +47,9 @@ void leave_out(const ConfigFields& config, Model& model) {
     for (const Json& entry : *list) {
       if (!entry.is_string()) config.fail(key, "a list of names of modules", shown(entry));
       const std::string name = entry.get<std::string>();
-      if (std::size_t at = name.find(".experts."); at != std::string::npos)
+      if (name.starts_with("re:") || name.find('*') != std::string::npos)
+        config.fail(key, "names of modules, as patterns are not read", reshard::quoted(name));
+      if (name.find(".experts.") != std::string::npos)
         config.fail(key, "all experts of a layer or none", reshard::quoted(name));
       auto change = [&](WeightGroup& group) {
         for (Weight& weight : group.weights)

@@ -282,3 +282,12 @@ TEST_CASE("Names can have what blocks end at") {
   CHECK(numbers_of(*of.source, 0, "a b:1 x2") == Numbers{0, 1, 2});
   CHECK(numbers_of(*of.destination, 1, "w pad4") == Numbers{3, 4, 5, -1});
 }
+
+TEST_CASE("A file of copies without anything to judge is refused") {
+  std::vector<std::string> lines = {"{'tensor': 'w', 'shape': [3], 'dtype': 'f32'}",
+                                    "{'side': 'from', 'tensor': 'w', 'mesh': '1'}"};
+  CHECK_THROWS_WITH(report_of(read(lines)),
+                    "t.copies: expected buffers of side \"to\", found none");
+  lines[0] = "{'tensor': 'w', 'shape': [0], 'dtype': 'f32'}";
+  CHECK(report_of(read(lines)).findings.empty());
+}

@@ -159,6 +159,11 @@ TEST_CASE("Modules that a quantisation leaves out have no scales") {
   CHECK(refusal(fp8(R"(, "ignored_layers": ["model.layers.0.mlp.experts.3"])")) ==
         "c: ignored_layers: expected all experts of a layer or none, found "
         "'model.layers.0.mlp.experts.3'");
+  for (const char* pattern : {"re:.*o_proj", "model.layers.*.mlp"})
+    CHECK(refusal(fp8(fmt::format(R"(, "ignored_layers": ["{}"])", pattern))) ==
+          fmt::format("c: ignored_layers: expected names of modules, as patterns are not read, "
+                      "found '{}'",
+                      pattern));
   CHECK(refusal(fp8(R"(, "ignored_layers": "lm_head")"))
             .starts_with("c: ignored_layers: expected a list of names of modules, found"));
   CHECK(refusal(with(R"(, "quantization_config": 7)")) ==

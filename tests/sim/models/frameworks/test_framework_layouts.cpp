@@ -190,10 +190,11 @@ TEST_CASE("Redundant experts need expert parallelism") {
 }
 
 TEST_CASE("Joined matrices have scales together, in whole blocks") {
-  auto refused = [](const std::string& fields, const std::string& to) -> std::string {
+  auto refused = [](const std::string& fields, const std::string& to,
+                    const char* family = "llama") -> std::string {
     try {
       transfer_text(
-          test::small_model("llama",
+          test::small_model(family,
                             R"(, "quantization_config": {"quant_method": "fp8", )" + fields + "}"),
           {{"whole"}, {to}});
     } catch (const InputError& error) {
@@ -211,4 +212,22 @@ TEST_CASE("Joined matrices have scales together, in whole blocks") {
   CHECK(refused(R"("weight_block_size": [1, 1])", "vllm").empty());
   CHECK_THAT(refused(R"("weight_block_size": [1000, 1000])", "vllm"),
              Catch::Contains("in whole blocks of 1000, as it is joined with"));
+  CHECK_THAT(refused(R"("weight_block_size": [1, 1], "ignored_layers": ["up_proj"])", "sglang",
+                     "qwen3_moe"),
+             Catch::Contains("experts.gate_proj.weight and model.layers") &&
+                 Catch::Contains("both in FP8 or neither, as sglang joins them"));
+  CHECK_THAT(refused(R"("weight_block_size": [3, 1])", "vllm", "mixtral"),
+             Catch::Contains("in whole blocks of 3, as it is joined with"));
+}
+
+TEST_CASE("SGLang keeps the head of tied embeddings only where a stage has them") {
+  const std::string tied = R"(, "tie_word_embeddings": true)";
+  auto to = [&](const char* family, const char* side) {
+    return transfer_text(test::small_model(family, tied), {{"whole"}, {side}});
+  };
+  CHECK_THROWS_WITH(to("llama", "sglang pp=2"),
+                    "--to: pp: expected 1 for llama with tied embeddings, whose last stage would "
+                    "have no head in SGLang, found '2'");
+  CHECK_NOTHROW(to("llama", "sglang"));
+  CHECK_NOTHROW(to("qwen3", "sglang pp=2"));
 }

@@ -67,6 +67,7 @@ Job::Job(const Subject& subject, std::shared_ptr<const Topology> topology,
                              : studies_.of(subject.requests, {}, subject.stages)) {}
 
 RunReport Job::report(bool with_path) const {
+  if (with_path) study_->expect({.spans = true, .path = true});  // one run for both
   RunReport report = report_on(*study_);
   report.buffers = stored();
   if (!from_elsewhere_) report.planner_asked = studies_.planner().name;

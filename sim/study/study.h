@@ -85,7 +85,7 @@ class Study {
   const Bound& bound();
   void set_bound(const Bound& bound);  // if already known: all plans of a request share it
   // Announces what will be requested, so that the engine runs once for all of it.
-  void expect(const Recording& wanted) { wanted_ = wanted; }
+  void expect(const Recording& more) { wanted_ = wanted_.with(more); }
 
   // The cost of creating its communicators and connecting its peers, under the default policy
   // (eager).

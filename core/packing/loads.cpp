@@ -104,4 +104,8 @@ std::int64_t Loads::time_ps() const {
   return static_cast<std::int64_t>(Int128{load(busiest())} * target_ps_ / kFull);
 }
 
+std::int64_t Loads::load_at(std::int64_t time_ps) const {
+  return static_cast<std::int64_t>(Int128{time_ps} * kFull / target_ps_);
+}
+
 }  // namespace reshard

@@ -48,6 +48,8 @@ class Loads {
 
   // The busy time of the busiest resource class.
   std::int64_t time_ps() const;
+  // The load of a resource class that is busy for so long.
+  std::int64_t load_at(std::int64_t time_ps) const;
   std::int32_t busiest() const;
   std::int64_t load(std::int32_t resource_class) const { return loads_[to_index(resource_class)]; }
 

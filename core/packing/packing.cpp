@@ -6,6 +6,7 @@
 
 #include "core/base/disjoint_sets.h"
 #include "core/base/integers.h"
+#include "core/packing/fewer_trees.h"
 #include "core/packing/path_search.h"
 
 namespace reshard {
@@ -384,6 +385,11 @@ Packing pack(const Commodities& commodities, const RankRoutes& routes, const Sym
     keep();
   }
   out.trees = merged(std::move(best));
+  if (options.fewer_trees_permille > 0) {
+    Loads fewer(routes, symmetry.size(), options.target_ps);
+    give_up_trees(out, commodities, routes, fewer,
+                  out.time_ps / 1000 * options.fewer_trees_permille);
+  }
   return out;
 }
 

@@ -59,6 +59,10 @@ struct PackingOptions {
   // out the loads.
   std::int32_t together = 1;
   int rounds = 3;
+  // In the end trees that carry little are given up (fewer_trees.h), if that makes no resource
+  // class busy for longer than so many thousandths of the busiest; 0: none are. If all were as busy
+  // as the busiest, stages that overlap would wait for each other.
+  std::int64_t fewer_trees_permille = 0;
   // Further rounds for shallower trees: each doubles the price of latency. They end when some
   // resource would be busy more than a hundredth longer.
   int shallower_rounds = 0;

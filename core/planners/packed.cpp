@@ -18,8 +18,8 @@
 #include "core/base/units.h"
 #include "core/bounds/bounds.h"
 #include "core/moves/zeros.h"
-#include "core/packing/pipelined_trees.h"
 #include "core/packing/stage_loads.h"
+#include "core/packing/steps/pipelined_trees.h"
 #include "core/plan/streams.h"
 #include "core/planners/near_bound.h"
 #include "core/planners/packings.h"
@@ -34,7 +34,7 @@ constexpr std::int64_t kMaxItems = 1 << 14;
 // Roots of folding trees are looked for among all ranks, with paths from each to all others: with
 // more ranks that takes minutes.
 constexpr std::size_t kMaxFoldingRanks = 1 << 12;
-constexpr std::int32_t kMaxChunks = 128, kManyChunks = 24;
+constexpr std::int32_t kMaxChunks = 128, kManyChunks = 24, kMostWaves = 64;
 constexpr std::int32_t kDirect = 0;  // `chunks` of a variant with p2p's plan
 
 constexpr Aim kUsual{200}, kFewestLatencies{10'000'000};
@@ -74,7 +74,7 @@ class PackedPlanner {
         routes_(*input.topology, commodities_.ranks(), symmetry_),
         bound_ps_(std::max<std::int64_t>(
             1, bound_of(demand.requests(), *input.topology, Switches::Forward).time_ps())),
-        packings_(commodities_, routes_, symmetry_, bound_ps_) {
+        packings_(commodities_, routes_, symmetry_, bound_ps_, !input.memory.any()) {
     for (const RankRoutes::Trunk& trunk : routes_.trunks())
       latency_ps_ = std::max(latency_ps_, trunk.latency_ps);
   }
@@ -139,9 +139,9 @@ class PackedPlanner {
     return hops * symmetry_.size();
   }
 
-  // For at most 2^21 moves over all hops of all trees, of jobs 2^19 where time alone counts.
+  // For at most 2^21 moves over all hops of all trees, of jobs 2^18 where time alone counts.
   std::int32_t most_chunks(const Packing& packing) const {
-    std::int64_t moves = is_job() && !input_.memory.any() ? 1 << 19 : 1 << 21;
+    std::int64_t moves = is_job() && !input_.memory.any() ? 1 << 18 : 1 << 21;
     return static_cast<std::int32_t>(
         std::clamp<std::int64_t>(moves / hops_of(packing), 1, kMaxChunks));
   }
@@ -163,8 +163,13 @@ class PackedPlanner {
       pipeline_ps = later_stages_ps(packing, commodities_, routes_, symmetry_);
       each_ps *= kLaunchLatencies;
     }
+    // Of a long job no more than makes the other stages a fiftieth of the whole. (most_chunks
+    // limits those of a large one.)
+    const Int128 enough_ps = is_long() && !is_large() ? packing.time_ps / 50 : 0;
     std::int32_t count = 1;
-    while (count < kMaxChunks && Int128{count} * count * each_ps < pipeline_ps) ++count;
+    while (count < kMaxChunks && Int128{count} * count * each_ps < pipeline_ps &&
+           Int128{count} * enough_ps < pipeline_ps)
+      ++count;
     return count;
   }
 
@@ -188,7 +193,7 @@ class PackedPlanner {
     chunking.all_paced = input_.memory.any();
     emit_trees(plan, commodities_, symmetry_, routes_, packing, chunking, say);
     if (needs_waves(wanted, chunks)) {
-      waves = wanted;
+      waves = std::min(wanted, kMostWaves);
       plan = in_even_waves(plan, waves, nodes_of(input_));
       explanation = {};  // of other steps
     }
@@ -220,9 +225,13 @@ class PackedPlanner {
     return true;
   }
 
-  // Whether the pipeline takes more than 1/50 and four latencies longer than its busiest link.
+  // Whether the pipeline takes more than 1/50 and four latencies longer than its busiest link; of a
+  // long job, also more than 1/33 longer than the bound.
   bool is_slow() const {
-    return best_->timing && best_->timing->time_ps > best_->packed_ps / 50 * 51 + 4 * latency_ps_;
+    if (!best_->timing) return false;
+    const std::int64_t time_ps = best_->timing->time_ps, packed_ps = best_->packed_ps;
+    return time_ps > packed_ps + packed_ps / 50 + 4 * latency_ps_ &&
+           !(is_long() && time_ps <= bound_ps_ + bound_ps_ / 33);
   }
 
   // Tries trees of other depths, then more chunks; of a long job only the shallower trees, which
@@ -233,7 +242,7 @@ class PackedPlanner {
       if (!is_slow()) return;
       if (aim == usual_aim()) continue;
       const Packing& other = packing(aim);
-      if (offer(other, best_->chunks)) best = &other;
+      if (offer(other, is_long() ? chunks_for(other) : best_->chunks)) best = &other;
       if (is_long()) return;
     }
     while (is_slow() && best_->chunks < most_chunks(*best))

@@ -50,6 +50,7 @@ Packing Packings::found(const Aim& aim, bool quickly) const {
     options.together = 2;
     options.latency_of_full = true;
     options.rounds = 4;
+    options.fewer_trees_permille = fewer_trees_ ? 970 : 0;
   } else if (quickly) {
     options.rounds = 1;
   }

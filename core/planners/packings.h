@@ -22,10 +22,15 @@ struct Aim {
 };
 class Packings {
  public:
-  // `bound_ps` is the target time. All must outlive this.
+  // `bound_ps` is the target time. `fewer_trees`: of a job, so that it has more chunks with as many
+  // moves; within a memory limit small slices count. All must outlive this.
   Packings(const Commodities& commodities, const RankRoutes& routes, const Symmetry& symmetry,
-           std::int64_t bound_ps)
-      : commodities_(commodities), routes_(routes), symmetry_(symmetry), bound_ps_(bound_ps) {}
+           std::int64_t bound_ps, bool fewer_trees)
+      : commodities_(commodities),
+        routes_(routes),
+        symmetry_(symmetry),
+        bound_ps_(bound_ps),
+        fewer_trees_(fewer_trees) {}
 
   // Looks for the trees of an aim only once, `quickly` for a large job. The packing is valid for as
   // long as this is.
@@ -38,6 +43,7 @@ class Packings {
   const RankRoutes& routes_;
   const Symmetry& symmetry_;
   std::int64_t bound_ps_;
+  bool fewer_trees_;
   std::deque<std::pair<Aim, Packing>> by_aim_;
 };
 

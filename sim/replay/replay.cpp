@@ -14,6 +14,7 @@
 #include "sim/replay/deadlock.h"
 #include "sim/replay/job_lines.h"
 #include "sim/replay/operation_bound.h"
+#include "sim/store/machine_memory.h"
 #include "sim/study/recorded_run.h"
 
 namespace reshard::sim {
@@ -84,6 +85,7 @@ class Replay {
       progress("planning", i, count);
       std::shared_ptr<Study> study;
       try {
+        if (options_.move_bytes) require_movable(*wanted->requests, memory_of_machine_bytes());
         study = studies_.of(*wanted->requests, trace_.operations[i].transport, wanted->stages);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(op));

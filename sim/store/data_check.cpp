@@ -245,11 +245,45 @@ std::int64_t data_bytes(const Plan& plan, const StoredRequests* stored) {
 
 namespace {
 
+constexpr std::string_view kBoxes = "explicit boxes cannot be reduced",
+                           kMovesNothing = "; --data proof moves nothing";
+
 std::string shape_text(const Plan& plan) {
   return plan.tensors.size() == 1 ? text(plan.request().shape()) : "of every tensor reduced";
 }
 
+bool are_products(std::span<const Request> requests) {
+  return std::all_of(requests.begin(), requests.end(),
+                     [](const Request& request) { return request.is_product(); });
+}
+
+InputError too_large(std::span<const Request> requests, std::string_view needed,
+                     std::int64_t memory_limit_bytes, std::string_view advice) {
+  return InputError(fmt::format(
+      "data of {}: moving it needs {}, above the memory limit of {}; {}",
+      requests.size() <= 2 ? text_of(requests) : fmt::format("{} tensors", requests.size()), needed,
+      bytes_text(memory_limit_bytes), advice));
+}
+
+Int128 destination_bytes(const Layout& layout) {
+  Int128 elements = 0;
+  for (std::int32_t position = 0; position < layout.mesh().size(); ++position)
+    elements += element_count(layout.local_shape(position));
+  return elements * size_bytes(layout.dtype());
+}
+
 }  // namespace
+
+void require_movable(std::span<const Request> requests, std::int64_t memory_limit_bytes) {
+  if (are_products(requests)) return;
+  Int128 needed = 0;
+  for (const Request& request : requests) needed += destination_bytes(request.destination());
+  if (needed > memory_limit_bytes)
+    throw too_large(
+        requests,
+        "at least " + bytes_text(static_cast<std::int64_t>(std::min(needed, Int128{kMaxBytes}))),
+        memory_limit_bytes, fmt::format("{}{}", kBoxes, kMovesNothing));
+}
 
 DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& replan,
                           std::int64_t budget_bytes, std::int64_t memory_limit_bytes,
@@ -257,19 +291,17 @@ DataReport move_and_check(std::shared_ptr<const Plan> plan, const MakePlan& repl
   std::shared_ptr<const Plan> moved = within(budget_bytes, plan, replan);
   std::int64_t needed = data_bytes(*moved, stored);
   if (needed > memory_limit_bytes) {
-    bool product = std::all_of(plan->tensors.begin(), plan->tensors.end(),
-                               [](const Request& request) { return request.is_product(); });
-    std::string advice = !replan   ? "a plan from a file cannot be reduced"
-                         : product ? "even the smallest tensor with these layouts does not fit"
-                         : stored  ? "buffers cannot be reduced; --data proof moves nothing"
-                                   : "explicit boxes cannot be reduced";
+    std::string advice = !replan ? "a plan from a file cannot be reduced"
+                         : are_products(plan->tensors)
+                             ? "even the smallest tensor with these layouts does not fit"
+                         : stored ? "buffers cannot be reduced"
+                                  : std::string(kBoxes);
+    advice += kMovesNothing;
     std::shared_ptr<const Plan> fitting = within(memory_limit_bytes, moved, replan);
     if (std::int64_t fits = data_bytes(*fitting, stored); fits <= memory_limit_bytes)
       advice =
           fmt::format("use --data-budget {}, which moves shape {}", fits, shape_text(*fitting));
-    throw InputError(fmt::format("data of {}: moving it needs {}, above the memory limit of {}; {}",
-                                 requests_text(*plan), bytes_text(needed),
-                                 bytes_text(memory_limit_bytes), advice));
+    throw too_large(plan->tensors, bytes_text(needed), memory_limit_bytes, advice);
   }
   DataReport report = move(*moved, stored);
   report.full_size = moved == plan;

@@ -60,6 +60,10 @@ void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take);
 // scattered to.
 std::int64_t data_bytes(const Plan& plan, const StoredRequests* stored);
 
+// Before anything is planned: throws InputError if the tensors cannot be reduced, and their
+// destinations alone take more than the memory limit, so that move_and_check would refuse any plan.
+void require_movable(std::span<const Request> requests, std::int64_t memory_limit_bytes);
+
 // Moves the bytes of `plan` or, if its store_bytes exceed the budget, those of a plan for tensors
 // that are shrunk until they fit or cannot shrink further. Without `replan` (a plan from elsewhere)
 // it always uses `plan`. Throws CheckFailure with rank, global index, expected and found bits if an

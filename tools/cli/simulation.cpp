@@ -11,6 +11,8 @@
 #include "sim/exports/exports.h"
 #include "sim/page/pages.h"
 #include "sim/report/writers/perfetto.h"
+#include "sim/store/data_check.h"
+#include "sim/store/machine_memory.h"
 #include "tools/cli/pipeline.h"
 
 namespace reshard::tools {
@@ -31,6 +33,8 @@ void simulate(const SimulationOptions& options, std::vector<NamedFile> inputs,
   refuse_unprinted(options.output, html, "--html -");
   std::int64_t budget = data_budget_of(options.data);
   Simulated what = subject();
+  if (options.data.how == "full")
+    sim::require_movable(what.subject.requests, sim::memory_of_machine_bytes());
   sim::StudyOptions wanted = study_options(options.machine);
   wanted.ahead = sim::Ahead::Report;
   bool has_page = !html.empty(), has_timeline = has_page || !perfetto.empty();

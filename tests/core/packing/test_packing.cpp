@@ -99,6 +99,7 @@ TEST_CASE("trees of drawn requests reach all needers with every addend once") {
     options.granules = 16;
     options.latency_permille = prng.pick(std::vector<std::int64_t>{0, 20, 200, 1000, 1'000'000});
     options.shallower_rounds = prng.one_in(2) ? 3 : 0;
+    options.fewer_trees_permille = prng.one_in(2) ? 970 : 0;
     Packing packing = own.pack_with(options);
     check_trees(own, packing);
     folds += request->fold().fold_count > 1;

@@ -16,7 +16,7 @@
 #include "core/base/digest.h"
 #include "core/base/errors.h"
 #include "core/packing/packing.h"
-#include "core/packing/pipelined_trees.h"
+#include "core/packing/steps/pipelined_trees.h"
 #include "core/planners/planner.h"
 #include "core/text/plan_text.h"
 #include "core/traffic/accounting.h"

@@ -87,3 +87,15 @@ TEST_CASE("Buffers that do not fit are refused before anything is moved") {
                     Catch::Contains("moving it needs 1.641 KiB") &&
                         Catch::Contains("--data proof moves nothing"));
 }
+
+TEST_CASE("Explicit boxes whose destinations do not fit are refused before they are planned") {
+  const Request boxes =
+      parse_request({"2", "", "", "", "8", "f32", "S(0)", "boxes(0: [0:8]; 1: [2:8])"});
+  const std::vector<Request> three = {boxes, boxes, boxes};
+  CHECK_NOTHROW(require_movable(three, 168));
+  CHECK_THROWS_WITH(require_movable(three, 167),
+                    "data of 3 tensors: moving it needs at least 168 B, above the memory limit of "
+                    "167 B; explicit boxes cannot be reduced; --data proof moves nothing");
+  const Request product = parse_request({"2", "", "", "", "8", "f32", "S(0)", "R"});
+  CHECK_NOTHROW(require_movable(std::span(&product, 1), 1));
+}

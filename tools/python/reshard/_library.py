@@ -349,12 +349,15 @@ def digest(handle):
     return text.value.decode()
 
 
-def report(handle, form):
-    """The text of reshard_plan_report; Ctrl-C ends the wait for it."""
+def report(handle, form, shards):
+    """The text of reshard_plan_report; Ctrl-C ends the wait for it. Of few shards, unless their
+    bytes are moved, it takes no longer than to start the thread of a long call."""
     text, size = c.c_void_p(), c.c_int64()
-    long_call(
-        "plan_report", handle.pointer, form.encode(), c.byref(text), c.byref(size), keeps=handle
-    )
+    arguments = handle.pointer, form.encode(), c.byref(text), c.byref(size)
+    if shards <= 256 and form != "simulation":
+        call("plan_report", *arguments)
+    else:
+        long_call("plan_report", *arguments, keeps=handle)
     return taken(text, size)
 
 

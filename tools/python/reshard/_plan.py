@@ -291,7 +291,7 @@ class Plan:
         return _written(self._report("perfetto"), path)
 
     def _report(self, form):
-        return library.report(self._handle, form)
+        return library.report(self._handle, form, self.tensor_count * self._facts.rank_count)
 
     def to_html(self, path: Optional[str] = None) -> str:
         """A self-contained page: timeline, traffic, links, sharding, memory, alternatives. Also

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/packing/pipelined_trees.h"
+#include "core/packing/steps/pipelined_trees.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
 
-#include "core/packing/commodity_string.h"
-#include "core/packing/own_data.h"
-#include "core/packing/staged_steps.h"
-#include "core/packing/staging_buffers.h"
+#include "core/packing/steps/commodity_string.h"
+#include "core/packing/steps/own_data.h"
+#include "core/packing/steps/staged_steps.h"
+#include "core/packing/steps/staging_buffers.h"
 
 namespace reshard {
 namespace {

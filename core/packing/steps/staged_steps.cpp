@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/packing/staged_steps.h"
+#include "core/packing/steps/staged_steps.h"
 
 #include <algorithm>
 

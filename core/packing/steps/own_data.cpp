@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/packing/own_data.h"
+#include "core/packing/steps/own_data.h"
 
 #include <map>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/packing/staging_buffers.h"
+#include "core/packing/steps/staging_buffers.h"
 
 namespace reshard {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/packing/commodity_string.h"
+#include "core/packing/steps/commodity_string.h"
 
 #include <algorithm>
 #include <optional>

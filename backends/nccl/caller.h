@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a program lends that already has a communicator: the communicator, a stream, and one rank's
-// shards. A plan then runs between the program's own kernels, on its own buffers.
+// The communicator, the stream and one rank's shards of a program that already has a communicator.
+// A plan then runs between the program's own kernels, on its own buffers.
 //
-// What is lent is used but never changed: the communicator is neither finalized nor destroyed, and
-// is aborted only if the caller allows it. There is only one stream, because a communicator used on
+// They are used but never changed: the communicator is neither finalized nor destroyed, and is
+// aborted only if the caller allows it. There is only one stream, because a communicator used on
 // several streams may make them wait for each other.
 #pragma once
 

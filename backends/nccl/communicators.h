@@ -118,7 +118,8 @@ class Communicators {
   // The communicators of disjoint groups for a stream of a plan; makes those that do not exist yet.
   std::vector<const NcclCommunicator*> groups(const std::vector<std::vector<std::int32_t>>& groups,
                                               std::int32_t stream = 0);
-  // That of all ranks for a stream of a plan other than the main one; made if it does not exist.
+  // The communicator of all ranks for a stream of a plan other than the main one; made if it does
+  // not exist.
   const NcclCommunicator& all(std::int32_t stream);
   // Makes sure that all pairs (low, high), ascending, can exchange; does nothing if the parent
   // serves exchanges.

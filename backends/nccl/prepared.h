@@ -56,7 +56,7 @@ class Prepared : public PreparedPlan {
     LaunchTables tables = {};
     // The next three are indexed by launch of the schedule.
     std::vector<std::vector<Action>> actions = {};
-    // Of its collective, or of its exchange on a stream other than the main one.
+    // The communicator of its collective, or of its exchange on a stream other than the main one.
     std::vector<const NcclCommunicator*> communicator = {};
     std::vector<std::vector<std::int32_t>> waits = {};  // for launches on other streams
     // Before the first launch, after each, and after all of them.

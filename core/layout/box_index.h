@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Boxes sorted by the dim that separates them best, so that those that meet another are found
-// without looking at all; and boxes in the slabs between the indices at which some begin or end.
+// Boxes sorted along the dim that separates them best, so that a search for those that overlap a
+// given box need not test them all; and the boxes of each slab between indices at which some begin
+// or end.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@ class BoxIndex {
   explicit BoxIndex(std::vector<Box> boxes);
 
   const Box& operator[](std::size_t i) const { return boxes_[i]; }
-  // The boxes that have an element in common with `box`, by number, ascending along the dim.
+  // Calls visit(number) for the boxes that overlap `box`, ascending along the dim.
   template <class Visit>
   void for_each_meeting(const Box& box, Visit&& visit) const {
     for (std::size_t i = first(box); i < order_.size(); ++i) {
@@ -29,17 +30,17 @@ class BoxIndex {
       if (!intersect(other, box).empty()) visit(order_[i]);
     }
   }
-  // Two boxes that have an element in common, the lower number first.
+  // Two boxes that overlap, the lower number first; none if all are disjoint.
   std::optional<std::pair<std::size_t, std::size_t>> overlap() const;
 
  private:
-  // The first in the order that reaches `box`.
+  // The first place in the order at which a box can overlap `box`.
   std::size_t first(const Box& box) const;
 
   std::vector<Box> boxes_;
   int dim_ = 0;
   std::vector<std::size_t> order_;
-  std::vector<std::int64_t> reach_;  // the greatest end of those up to here in the order
+  std::vector<std::int64_t> reach_;  // by place in the order: the greatest end so far
 };
 
 // Calls visit(lo, hi, the boxes that contain [lo, hi) of `dim`) for consecutive slabs from `lo` to

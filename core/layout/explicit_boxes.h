@@ -25,7 +25,7 @@ struct Part {
   friend auto operator<=>(const Part&, const Part&) = default;
 };
 
-// What a shard consists of. Positions with equal cells are replicas of each other.
+// The contents of a shard. Positions with equal cells are replicas of each other.
 struct BoxCell {
   Shape local_shape;         // zeros if there are no parts
   std::vector<Part> parts;   // ascending in the shard

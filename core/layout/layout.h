@@ -2,7 +2,7 @@
 // Where every element of a tensor is: shape, dtype, mesh, and either one placement per axis or the
 // boxes of every rank (explicit_boxes.h).
 //
-// Everybody asks for a rank's parts: boxes of the tensor and where they are in the rank's shard.
+// Every layout gives a rank's parts: boxes of the tensor and where they are in the rank's shard.
 // Placements, and the pieces that they cut dims into, exist only in a *product* layout. The axes
 // that shard a tensor dim form its *stack*, outermost first. The first axis cuts the dim's
 // whole length, each later one cuts the piece left by those before it: Shard by torch.chunk,

@@ -25,7 +25,7 @@ struct Stage {
   std::vector<std::int32_t> after;  // stages that come directly before, ascending, all earlier
   friend bool operator==(const Stage&, const Stage&) = default;
 };
-// Those of a job; each tensor is in one. Empty: all tensors at once.
+// The stages of a job; each tensor is in exactly one. Empty: all tensors at once.
 using Stages = std::vector<Stage>;
 
 // By tensor: those that it comes after, in any order.
@@ -34,8 +34,8 @@ using TensorOrder = IndexVector<TensorId, std::vector<TensorId>>;
 // More stages than this, each planned by itself, take too long.
 inline constexpr std::size_t kMaxStages = 4096;
 
-// In an order in which each can follow those before it, otherwise by first tensors. The order must
-// have no cycle. Throws InputError above kMaxStages.
+// The stages that follow from an order without cycles: each after those that it waits for,
+// otherwise by their first tensors. Throws InputError above kMaxStages.
 Stages stages_of(const TensorOrder& order);
 // The same from groups of tensors, in any order, that all come after the tensors of other groups.
 Stages stages_of(const Stages& groups);

@@ -52,7 +52,7 @@ class Pattern {
   // Little-endian bits of the element `index` (row-major in the global shape) of addend `addend`,
   // in the low size_bytes(dtype) bytes. c64: real part low, imaginary part high.
   std::uint64_t source_bits(std::int64_t index, std::int64_t addend) const;
-  // Those of elements first .. first + count - 1, dense.
+  // The values of elements first .. first + count - 1, dense.
   void fill_row(std::int64_t first, std::int64_t count, std::int64_t addend, std::byte* out) const;
   // Bits that a destination element must have: the fold of `addends` (Request::addends_wanted),
   // divided. Computed from the integers that make the pattern, not by adding floats.

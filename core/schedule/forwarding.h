@@ -2,8 +2,8 @@
 // A plan's operations without needless packing, for executors that reach all ranks' memory and run
 // steps in listed order.
 //
-// What is copied into a temporary and read back is read from where it came from instead: every
-// element is written once, and a source never, so it is still there. An all-gather on an inner dim,
+// A copy out of a temporary reads the source of the copy into it instead: every element is written
+// once, and a source never, so the element is still there. An all-gather on an inner dim,
 // which a plan writes as copies into a block, the collective and copies out of it, becomes one copy
 // per box; operands that an exchange brings together are folded in place. Temporaries that a fold
 // or a fill writes are kept. All temporaries are kept where a plan has too many copies into them.

@@ -16,7 +16,7 @@ struct JUnitCase {
   std::vector<std::string> failures = {};  // none: passed
 };
 
-// A case for each tensor that the destination has, and one for what no tensor is at fault of.
+// A case for each tensor of the destination, and one for the findings that belong to no tensor.
 std::vector<JUnitCase> junit_cases(const CheckReport& report);
 // A case for each limit.
 std::vector<JUnitCase> junit_cases(const std::vector<CheckedLimit>& limits);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The transport without costs beyond the links, with which bounds are compared. Rings of a group on
-// several nodes use every NIC, as those of any library do; everything else is as Transfers has it.
+// several nodes use every NIC, as those of any library do; all other steps are flows without terms.
 #pragma once
 
 #include <span>

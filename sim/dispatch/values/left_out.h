@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Calls of which the values are not computed.
+// Calls with values that are not computed.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace reshard::sim {
 
-// Whether nothing here defines what the call computes. That of an operator that consists of others
-// shows when it is computed: compute() throws NotComputed.
+// Whether nothing here defines what the call computes. For an operator that consists of others this
+// is only found when it is computed: compute() throws NotComputed.
 bool is_unknown(const DispatchedCall& call);
 
 // The values that the call makes or writes to.
@@ -22,7 +22,7 @@ class UnknownOperators {
  public:
   void note(const DispatchedCall& call);
   // "svd of line 3, and what depends on it", "2 calls of svd from line 3 on, qr of line 9, and what
-  // comes of them"; of many operators the first ones; empty if there are none.
+  // comes of them"; only the first of many operators; empty if there are none.
   std::string text() const;
 
  private:

@@ -100,7 +100,8 @@ void clear_others(const Mask& mask, Array& output);
 // equals NaN. A linear operator on addends is right even if infinite ones cancel, as when a sum is
 // multiplied by infinity: NaN in place of infinity agrees if all addends are infinite or NaN.
 
-// The effort of that, roughly in operations; and the most that people wait for, about a minute.
+// The effort of check_values, roughly in operations, and the limit above which it is left out:
+// about a minute.
 std::int64_t values_effort(const DispatchReport& report);
 inline constexpr std::int64_t kMostValuesEffort = 200'000'000'000;
 

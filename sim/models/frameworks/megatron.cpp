@@ -68,7 +68,7 @@ class Writer {
 
  private:
   // Where a parameter is registered: its layer, its place there, its place among those of a kind.
-  using Place = std::tuple<std::int64_t, int, std::int64_t>;
+  using RegistrationOrder = std::tuple<std::int64_t, int, std::int64_t>;
 
   std::int64_t tp() const { return grids_.dense[Tp].size; }
   // The number of ranks that share the optimizer state of dense layers.
@@ -94,7 +94,7 @@ class Writer {
           "--overlap-grad-reduce is assumed: without it a stage has one bucket (one-bucket)");
   }
 
-  // Megatron needs to be told how layers are shared out that stages do not share evenly.
+  // If stages do not share the layers evenly, Megatron requires the numbers to be stated.
   void assume_last() {
     const int layers = static_cast<int>(model_.layers.size()), n = stages_.stages;
     if (layers % n == 0 || stages_.first > 0 || stages_.last > 0 || stages_.chunks > 1 ||
@@ -174,7 +174,7 @@ class Writer {
   }
 
   // In the order of registration: the embedding, the layers, the final norm, the head.
-  Place order_of(std::string_view name) const {
+  RegistrationOrder order_of(std::string_view name) const {
     constexpr std::string_view kLayers = "decoder.layers.";
     constexpr std::int64_t kLast = std::int64_t{1} << 32;
     if (name.starts_with("embedding.")) return {-1, 0, 0};
@@ -335,7 +335,7 @@ class Writer {
     for (std::int64_t i = 0; i < local; ++i) {
       std::string own = buffer;
       if (!is_grouped_) own.replace(own.find("{}"), 2, std::to_string(i));
-      Place place = order_of(std::string_view(own).substr(prefix.size()));
+      RegistrationOrder place = order_of(std::string_view(own).substr(prefix.size()));
       // weight0, bias0, weight1, ..; or both projections of an expert, then those of the next.
       std::get<2>(place) = 2 * i + (weight.is_bias() ? 1 : 0);
       if (!has_te_) std::get<2>(place) += 2 * i + (dim == 0 ? 2 : 0);
@@ -353,7 +353,7 @@ class Writer {
 
   struct Registered {
     FlatBuckets::Parameter parameter;
-    Place order;
+    RegistrationOrder order;
     bool is_expert;
   };
 

@@ -12,11 +12,11 @@
 
 namespace reshard::sim {
 
-// The dim that tensor parallelism cuts, as a weight's role says; -1: none.
+// The dim along which tensor parallelism cuts a weight of this role; -1: it is not cut.
 int cut_dim(const Weight& weight);
 
-// Weights that are one parameter: one behind the other, of which each is cut by itself or the whole
-// is cut as one, or their rows in turn.
+// How weights are joined to one parameter: one after another, each cut by itself or all cut as one;
+// or with their rows in turn.
 enum class Joined : std::uint8_t { Each, AsOne, InTurn };
 
 struct ModelParameter {

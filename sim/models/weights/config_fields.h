@@ -41,8 +41,8 @@ class ConfigFields {
   bool flag(std::string_view key, bool absent) const;
   std::string word(std::string_view key, std::string_view absent) const;
   std::vector<std::int64_t> numbers(std::string_view key) const;
-  // Of the weights before they are quantised, under either of its names (dtype, torch_dtype), which
-  // must not differ; the outer object's if the inner one has none. Nothing for "auto".
+  // The dtype of the weights before they are quantised. It is stated as dtype or torch_dtype, which
+  // must not differ, in the inner object or else in the outer one. Nothing for "auto".
   std::optional<DType> dtype() const;
   [[noreturn]] void fail(std::string_view key, std::string_view expected) const;
   [[noreturn]] void fail(std::string_view key, std::string_view expected,

@@ -35,7 +35,7 @@ class FileNames {
     std::int64_t expert;  // -1: the tensor is not of a single expert
   };
   std::optional<Known> find(std::string_view name) const;
-  // What a name of scales is the scales of; none unless the model is quantised and that weight is.
+  // The weight whose scales have this name; none unless that weight is quantised.
   std::optional<Known> find_scaled(std::string_view scales) const;
   Shape shape_of(const Known& known) const;
   std::vector<WeightPart> parts_of(const Known& known, const Box& box) const;
@@ -59,7 +59,7 @@ struct FileTensor {
   std::optional<DType> dtype = {};  // none if it is not one of reshard's
 };
 // Throws InputError "PLACE: ..." for a name that no weight has, another shape, and a weight that no
-// tensor has. Names of rotary caches are passed over; scales must be those of a quantised weight.
+// tensor has. Rotary caches are ignored; scales must be those of a quantised weight.
 void check_file(const Model& model, const std::vector<FileTensor>& tensors,
                 const std::string& place);
 

@@ -64,10 +64,10 @@ struct Weight {
   Role role;
   Shape shape;
   DType dtype;
-  std::optional<Role> replaced = {};  // what it is for in its family, if a file of names changed it
-  bool is_added = false;              // its family has none, a file of names added it
-  bool is_quantised = true;           // where the model is; its checkpoint may have it as it was
-  // What checkpoints and Hugging Face's code have it for.
+  std::optional<Role> replaced = {};  // the role in its family, if a file of roles changed it
+  bool is_added = false;              // a file of roles added it to those of its family
+  bool is_quantised = true;           // if the model is; a checkpoint may have left it as it was
+  // The role that it has in checkpoints and in Hugging Face's code.
   Role own_role() const { return replaced.value_or(role); }
   bool is_bias() const { return name.ends_with("bias") && role != Role::RouterBias; }
 };

@@ -10,9 +10,9 @@
 
 namespace reshard::sim {
 
-// Weights get the floating-point dtypes that the tensors have, with a note where those are not the
-// config's. Where the model is quantised, one that is stored as before is not quantised. Tensors
-// without a dtype say nothing. The names are those of the model (check_file). Throws InputError
+// Gives weights the floating-point dtypes of their tensors, with a note where the config states
+// others. In a quantised model, a weight that is stored unquantised stays so. Tensors without a
+// dtype change nothing. The names are those of the model (check_file). Throws InputError
 // "PLACE: TENSOR: ..." for integers, for FP8 without its scales, and for a weight in two dtypes.
 void take_stored_dtypes(const std::vector<FileTensor>& tensors, Model& model,
                         const std::string& place);

@@ -69,14 +69,15 @@ struct TensorBar {
   TensorUse use;
   std::int64_t bound_ps;  // alone
 };
-// When each moves in a run of `end_ps`, and what it would need alone; of many only the first.
+// When each moves in a run of `end_ps`, and the time that it would take alone. If there are many,
+// only the first are drawn.
 void draw_tensor_bars(Node panel, const std::vector<TensorBar>& bars, std::int64_t end_ps);
 // The same for the kinds of tensors of a job, with a table of their figures.
 void draw_kinds(Node panel, const std::vector<GroupFacts>& kinds, std::int64_t end_ps);
 
-// What lies where in the buffers of ranks, before and after: a bar per rank, its sections in memory
-// order, coloured by tensor. Of buffers with names that differ only in numbers, only the first; at
-// most eight on each side.
+// The contents of the ranks' buffers, before and after: a bar per rank, its sections in memory
+// order, coloured by tensor. Buffers with names that differ only in numbers are drawn once; at most
+// eight are drawn on each side.
 void draw_buffers(Node panel, const StoredRequests& stored);
 
 // The measured and the predicted time of each step of a plan on a backend. If the prediction is for

@@ -26,6 +26,20 @@ constexpr std::int32_t kRanksPlannedFully = 16;
 
 constexpr std::size_t kMostSetsTried = 8;  // sets of lines that could be joined
 
+std::size_t shards_of(const TraceRedistribute& job) {
+  return job.requests->size() * ranks_of(*job.requests).size();
+}
+
+// If a trace is one large job, of which few plans are timed, planning records what the replay needs.
+StudyOptions study_options(const Trace& trace, const TraceJobOptions& options) {
+  StudyOptions out = options.studies;
+  if (trace.operations.size() != 1) return out;
+  const auto* job = std::get_if<TraceRedistribute>(&trace.operations.front().body);
+  if (job != nullptr && shards_of(*job) > kMostShardsTried)
+    out.record = recording_of(options.replay);
+  return out;
+}
+
 class TraceJob {
  public:
   TraceJob(Trace& trace, std::shared_ptr<const Topology> topology, const PlannerRow& planner,
@@ -33,7 +47,7 @@ class TraceJob {
       : trace_(trace),
         planner_(planner),
         options_(options),
-        studies_(std::move(topology), planner, options.studies) {}
+        studies_(std::move(topology), planner, study_options(trace, options)) {}
 
   ReplayReport run() {
     ReplayReport out;

@@ -47,12 +47,14 @@ class Replay {
     make_plans();
     carry();
     if (std::optional<TraceFinding> hang = order_work()) {
+      require_proofs();
       ReplayReport blocked;
       blocked.findings = {*hang};
       return blocked;
     }
     move_data();
     time();
+    require_proofs();
     if (!report_.findings.empty()) return std::move(report_);
     bound();
     fill_rows();
@@ -86,7 +88,8 @@ class Replay {
       std::shared_ptr<Study> study;
       try {
         if (options_.move_bytes) require_movable(*wanted->requests, memory_of_machine_bytes());
-        study = studies_.of(*wanted->requests, trace_.operations[i].transport, wanted->stages);
+        study = studies_.not_yet_proved(*wanted->requests, trace_.operations[i].transport,
+                                        wanted->stages);
       } catch (const InputError& error) {
         throw error.in(trace_.place_of(op));
       }
@@ -104,9 +107,20 @@ class Replay {
     progress("planning", count, count);
   }
 
+  // Waits for the proofs, which run on other processors while plans are made and timed.
+  void require_proofs() const {
+    for (const Different& each : different_) try {
+        each.study->require_proof();
+      } catch (const InputError& error) {
+        throw error.in(fmt::format("planner {}", studies_.planner().name))
+            .in(trace_.place_of(each.first));
+      }
+  }
+
   void move_data() {
     report_.different_requests = static_cast<std::int64_t>(different_.size());
     if (!options_.move_bytes || different_.empty()) return;
+    require_proofs();
     report_.data_budget_bytes = options_.data_budget_bytes / report_.different_requests;
     for (std::size_t i = 0; i < different_.size(); ++i) {
       progress("moving data", i, different_.size());
@@ -183,10 +197,7 @@ class Replay {
       if (carriers_ != ideal_)
         ideal_ps = std::async(std::launch::async | std::launch::deferred,
                               [this] { return ideal_time_ps(); });
-      RecordedRun run = record(
-          report_.workload, topology_,
-          {.spans = true, .path = options_.critical_path, .flows = true, .work = options_.work},
-          {.carriers = {nullptr, carriers_}, .order = order_.get(), .faults = faults_});
+      RecordedRun run = run_of_trace();
       report_.timeline = std::move(run.timeline);
       if (options_.critical_path) report_.path = path_facts(run.path, topology_);
       if (!report_.communicators.empty())
@@ -204,6 +215,17 @@ class Replay {
     }
     report_.time_ps = report_.timeline.end_ps;
     progress("timing", 1, 1);
+  }
+
+  // A trace of nothing but a redistribution runs as that does alone, which planning may have
+  // recorded.
+  RecordedRun run_of_trace() const {
+    const Recording what = recording_of(options_);
+    if (report_.workload.operations.size() == 1 && different_.size() == 1 && faults_.empty() &&
+        !rules_.implicit_launch_order)
+      return different_[0].study->recorded(what);
+    return record(report_.workload, topology_, what,
+                  {.carriers = {nullptr, carriers_}, .order = order_.get(), .faults = faults_});
   }
 
   std::int64_t ideal_time_ps() const {

@@ -49,6 +49,11 @@ struct ReplayOptions {
   std::function<void(std::string_view stage, std::int64_t done, std::int64_t total)> progress = {};
 };
 
+// What the engine records of the trace's run.
+inline Recording recording_of(const ReplayOptions& options) {
+  return {.spans = true, .path = options.critical_path, .flows = true, .work = options.work};
+}
+
 // One operation of the trace and its result. A message is one row, that of its send.
 struct ReplayRow {
   std::int64_t line = 0;

@@ -4,6 +4,7 @@
 #include <future>
 #include <iterator>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include <fmt/core.h>
@@ -48,27 +49,26 @@ RecordedRun run_of(const Plan& plan, const Topology& topology, const Recording& 
 }
 
 Study::Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> topology,
-             PlanFindings found, std::shared_ptr<const Carriage> transport, Ahead wanted)
+             PlanFindings found, std::shared_ptr<const Carriage> transport, Meanwhile meanwhile)
     : plan_(std::move(plan)),
       topology_(std::move(topology)),
       transport_(transport || !topology_ ? std::move(transport) : links_alone(topology_)),
       needs_(found.needs),
       time_ps_(found.timing ? std::optional(found.timing->time_ps) : std::nullopt) {
-  auto find_bytes = [&] { bytes_ = found.bytes ? *std::move(found.bytes) : count_bytes(*plan_); };
+  const bool is_large = plan_->tensors.size() * plan_->ranks.size() >= kShardsOfLargePlan;
+  if (!is_large || !topology_) meanwhile = Meanwhile::Nothing;
+  proof_ = std::async(meanwhile == Meanwhile::Nothing ? std::launch::deferred
+                                                      : std::launch::async | std::launch::deferred,
+                      [proved = plan_] { return prove(*proved); })
+               .share();
   // Only planners' own plans are looked at before they are proved.
-  if (wanted == Ahead::Nothing || !topology_ ||
-      plan_->tensors.size() * plan_->ranks.size() < kShardsOfLargePlan) {
-    proof_ = prove(*plan_);
-    find_bytes();
-    return;
-  }
-  std::future<ProofResult> proof = std::async(std::launch::async | std::launch::deferred,
-                                              [plan = plan_] { return prove(*plan); });
-  find_bytes();
+  if (meanwhile == Meanwhile::Nothing) require_proof();
+  bytes_ = found.bytes ? *std::move(found.bytes) : count_bytes(*plan_);
+  if (meanwhile != Meanwhile::Report) return;
   needs();
   if (this->transport() != TransportKind::Ideal) ideal_time_ps();
   bound();
-  proof_ = proof.get();
+  require_proof();
 }
 
 const std::shared_ptr<const Plan>& Study::shared_plan() {
@@ -86,7 +86,8 @@ IndexVector<TensorId, TensorUse> Study::tensor_uses(const Timeline& timeline, Op
 }
 
 std::int64_t Study::padding_total() const {
-  return std::accumulate(proof_.padding_bytes.begin(), proof_.padding_bytes.end(), std::int64_t{0});
+  const std::vector<std::int64_t>& padding = proof_.get().padding_bytes;
+  return std::accumulate(padding.begin(), padding.end(), std::int64_t{0});
 }
 
 std::int64_t Study::time_ps() {
@@ -222,10 +223,10 @@ namespace {
 // A plan can be too large to prove; the error then names its planner.
 std::shared_ptr<Study> proved(const PlannerRow& planner, std::shared_ptr<const Plan> plan,
                               std::shared_ptr<const Topology> topology, PlanFindings found,
-                              std::shared_ptr<const Carriage> transport, Ahead wanted) {
+                              std::shared_ptr<const Carriage> transport, Meanwhile meanwhile) {
   try {
     return std::make_shared<Study>(std::move(plan), std::move(topology), std::move(found),
-                                   std::move(transport), wanted);
+                                   std::move(transport), meanwhile);
   } catch (const InputError& error) {
     throw error.in(fmt::format("planner {}", planner.name));
   }
@@ -288,11 +289,12 @@ Studies::Planned Studies::planned(const PlannerRow& planner, std::span<const Req
 
 std::shared_ptr<Study> Studies::made(const PlannerRow& planner, std::span<const Request> requests,
                                      const Stages& stages,
-                                     const std::shared_ptr<const Carriage>& transport) const {
+                                     const std::shared_ptr<const Carriage>& transport,
+                                     Meanwhile meanwhile) const {
   Planned is = planned(planner, requests, stages, transport);
   begin("proving");
-  auto study = proved(planner, std::move(is.plan), topology_, std::move(is.found), transport,
-                      options_.ahead);
+  auto study =
+      proved(planner, std::move(is.plan), topology_, std::move(is.found), transport, meanwhile);
   if (options_.explain) study->set_explanation(std::move(is.explanation));
   study->expect(options_.record);
   study->job_ = std::move(is.job);
@@ -308,17 +310,42 @@ std::int64_t Studies::unproved_time_ps(const Request& request) const {
 
 std::shared_ptr<Study> Studies::of(std::span<const Request> requests,
                                    std::optional<TransportKind> transport, const Stages& stages) {
+  std::shared_ptr<Study> out = found(requests, transport, stages, options_.meanwhile);
+  out->require_proof();  // also that of a study which was cached before
+  return out;
+}
+
+std::shared_ptr<Study> Studies::not_yet_proved(std::span<const Request> requests,
+                                               std::optional<TransportKind> transport,
+                                               const Stages& stages) {
+  std::shared_ptr<Study> out = found(requests, transport, stages, Meanwhile::Callers);
+  keep_proofs_few(out);
+  return out;
+}
+
+// A proof takes memory, so no more run than there are processors.
+void Studies::keep_proofs_few(const std::shared_ptr<Study>& last) {
+  if (proving_.empty() || proving_.back() != last) proving_.push_back(last);
+  while (proving_.size() > std::max(1U, std::thread::hardware_concurrency())) {
+    proving_.front()->wait_for_proof();
+    proving_.pop_front();
+  }
+}
+
+std::shared_ptr<Study> Studies::found(std::span<const Request> requests,
+                                      std::optional<TransportKind> transport, const Stages& stages,
+                                      Meanwhile meanwhile) {
   StudyKey key = key_;
   key.requests = fingerprint_of(requests, stages);
   key.transport = transport.value_or(usual_);
-  return cache_.get(key, [&] { return made_or_carried(key, requests, stages); });
+  return cache_.get(key, [&] { return made_or_carried(key, requests, stages, meanwhile); });
 }
 
 // Reasons can name ranks, and timelines do; so a plan is carried over alone.
 std::shared_ptr<Study> Studies::made_or_carried(StudyKey key, std::span<const Request> requests,
-                                                const Stages& stages) {
+                                                const Stages& stages, Meanwhile meanwhile) {
   const std::shared_ptr<const Carriage>& by = transport(key.transport);
-  auto make = [&] { return made(planner_, requests, stages, by); };
+  auto make = [&] { return made(planner_, requests, stages, by, meanwhile); };
   if (options_.explain) return make();
   key.requests = likeness_of(requests, stages, *topology_);
   bool is_new = false;
@@ -333,7 +360,7 @@ std::shared_ptr<Study> Studies::made_or_carried(StudyKey key, std::span<const Re
   auto plan = std::make_shared<const Plan>(
       carried_over(*alike->plan_, job ? std::span<const Request>(job->series.requests) : requests));
   auto study = proved(planner_, std::move(plan), topology_, {alike->bytes_, alike->needs_, {}}, by,
-                      Ahead::Nothing);
+                      meanwhile == Meanwhile::Callers ? meanwhile : Meanwhile::Nothing);
   study->job_ = std::move(job);
   study->expect(options_.record);
   return study;
@@ -356,7 +383,7 @@ std::shared_ptr<const Plan> Studies::like(const Plan& plan,
   const PlannerRow* maker = &planner_;
   for (const PlannerRow& row : planners())
     if (row.name == plan.planner) maker = &row;
-  return made(*maker, smaller, plan.stages, transport())->shared_plan();
+  return made(*maker, smaller, plan.stages, transport(), Meanwhile::Nothing)->shared_plan();
 }
 
 }  // namespace reshard::sim

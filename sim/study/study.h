@@ -8,7 +8,9 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <future>
 #include <list>
 #include <memory>
 #include <optional>
@@ -36,8 +38,12 @@ namespace reshard::sim {
 
 struct RecordedRun;  // sim/study/recorded_run.h
 
-// Which facts about a plan are computed before they are requested.
-enum class Ahead : std::uint8_t { Nothing, Report };
+// What is computed while another processor proves a large plan.
+enum class Meanwhile : std::uint8_t {
+  Nothing,  // the proof is waited for
+  Report,   // the facts of a report
+  Callers   // whatever the caller does until it calls require_proof()
+};
 
 // Everything known about one plan on one topology, each fact computed once: proof and bytes on
 // construction, the rest on first use. If the facts of a report are wanted and the plan is large,
@@ -49,7 +55,10 @@ class Study {
   // a topology there is no time and no bound; without a transport only links take time.
   Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> topology,
         PlanFindings found = {}, std::shared_ptr<const Carriage> transport = nullptr,
-        Ahead wanted = Ahead::Nothing);
+        Meanwhile meanwhile = Meanwhile::Nothing);
+  // Waits for the proof. Throws what it throws. Nothing may be reported before.
+  void require_proof() const { proof_.get(); }
+  void wait_for_proof() const { proof_.wait(); }  // does not throw
 
   // The plan of the job's tensors. If they were planned in series, it is written out and proved on
   // the first call.
@@ -76,6 +85,8 @@ class Study {
   // The plan alone on its topology. Once both time and bound are known, throws CheckFailure if the
   // time is below the bound: then the engine or the bound is wrong.
   std::int64_t time_ps();
+  // A run of the plan alone, with at least this recorded.
+  const RecordedRun& recorded(Recording what);
   const Timeline& timeline();  // with spans
   const Timeline& flows();     // with spans, Timeline::flows and Timeline::work
   // The time with links alone, without software costs.
@@ -106,7 +117,6 @@ class Study {
     Recording what;
     std::shared_ptr<const RecordedRun> run;
   };
-  const RecordedRun& recorded(Recording what);
   void check_time() const;
 
   std::shared_ptr<const Plan> plan_;
@@ -114,7 +124,7 @@ class Study {
   std::shared_ptr<const Plan> written_out_;  // null: not asked for yet
   std::shared_ptr<const Topology> topology_;
   std::shared_ptr<const Carriage> transport_;  // null without a topology
-  ProofResult proof_;
+  std::shared_future<ProofResult> proof_;
   PlanBytes bytes_;
   std::optional<MemoryNeeds> needs_;
   std::optional<std::int64_t> time_ps_;
@@ -191,7 +201,7 @@ struct StudyOptions {
   bool explain = false;  // studies keep the planners' reasons
   // What studies will be asked for: planners that time plans record it while they do.
   Recording record = {};
-  Ahead ahead = Ahead::Nothing;
+  Meanwhile meanwhile = Meanwhile::Nothing;
   TransportOptions transport = {};
   bool cold = false;  // `auto` adds the cost of first use (Study::first_use()) when it chooses
   OnStage on_stage = {};
@@ -207,6 +217,10 @@ class Studies {
   // CheckFailure if its plan is wrong.
   std::shared_ptr<Study> of(std::span<const Request> requests,
                             std::optional<TransportKind> transport = {}, const Stages& stages = {});
+  // The same while proofs of large plans may still run, so that others are planned meanwhile.
+  std::shared_ptr<Study> not_yet_proved(std::span<const Request> requests,
+                                        std::optional<TransportKind> transport,
+                                        const Stages& stages);
   std::shared_ptr<Study> of(const Request& request, std::optional<TransportKind> transport = {}) {
     return of(std::span(&request, 1), transport);
   }
@@ -242,11 +256,16 @@ class Studies {
                                                const Stages& stages) const;
   Planned planned(const PlannerRow& planner, std::span<const Request> requests,
                   const Stages& stages, const std::shared_ptr<const Carriage>& transport) const;
+  std::shared_ptr<Study> found(std::span<const Request> requests,
+                               std::optional<TransportKind> transport, const Stages& stages,
+                               Meanwhile meanwhile);
   std::shared_ptr<Study> made_or_carried(StudyKey key, std::span<const Request> requests,
-                                         const Stages& stages);
+                                         const Stages& stages, Meanwhile meanwhile);
   std::shared_ptr<Study> made(const PlannerRow& planner, std::span<const Request> requests,
                               const Stages& stages,
-                              const std::shared_ptr<const Carriage>& transport) const;
+                              const std::shared_ptr<const Carriage>& transport,
+                              Meanwhile meanwhile) const;
+  void keep_proofs_few(const std::shared_ptr<Study>& last);
 
   std::shared_ptr<const Topology> topology_;
   std::array<std::shared_ptr<const Carriage>, kTransportKinds> transports_;
@@ -255,6 +274,7 @@ class Studies {
   StudyOptions options_;
   StudyKey key_;              // the fields that all requests share
   StudyCache cache_, alike_;  // by requests; by how they are alike (core/demand/likeness.h)
+  std::deque<std::shared_ptr<const Study>> proving_;  // perhaps still
 };
 
 }  // namespace reshard::sim

@@ -36,7 +36,7 @@ void simulate(const SimulationOptions& options, std::vector<NamedFile> inputs,
   if (options.data.how == "full")
     sim::require_movable(what.subject.requests, sim::memory_of_machine_bytes());
   sim::StudyOptions wanted = study_options(options.machine);
-  wanted.ahead = sim::Ahead::Report;
+  wanted.meanwhile = sim::Meanwhile::Report;
   bool has_page = !html.empty(), has_timeline = has_page || !perfetto.empty();
   wanted.record = {.spans = true,
                    .path = options.output.json || options.output.verbose || has_page,

@@ -63,6 +63,44 @@ TEST_CASE("No line's plan goes unproved") {
   CHECK_NOTHROW(replay(trace_of(kHeader, {gather(4), gather(8)}), studies, {}));
 }
 
+// On so many ranks a plan is proved while others are made and timed.
+TEST_CASE("No line's plan goes unproved on many ranks") {
+  auto topology = std::make_shared<const Topology>(test::star(512));
+  auto by = [&](std::vector<int> rows, ReplayOptions options) {
+    std::vector<std::string> lines;
+    for (int count : rows)
+      lines.push_back(redistribute("u8", fmt::format("[{}, 4]", count), "S(0)R", "RR", "m"));
+    Trace trace = trace_of(R"({"reshard_trace": 1, "meshes": {"m": "2x256"}})", lines);
+    Studies studies(topology, kWrong, {.cache_capacity = 4});
+    return replay(trace, studies, options);
+  };
+  for (bool moves : {false, true})
+    for (std::vector<int> rows : {std::vector{12}, {12, 4, 8}, {4, 8, 6, 12}, {4, 12, 8, 12, 6, 2}})
+      CHECK_THROWS_WITH(by(rows, {.move_bytes = moves}),
+                        Catch::Contains("destination") && Catch::Contains("u8[12,4]"));
+  CHECK(by({4, 8, 6, 2}, {}).time_ps > 0);
+}
+
+TEST_CASE("A trace of one redistribution takes the run of its study, which is the trace's") {
+  Topology topology = find_topology("dgx-a100:2");
+  std::string header = R"({"reshard_trace": 1, "meshes": {"m": "4x4"}})";
+  std::string line = redistribute("f32", "[64, 96]", "S(0)S(1)", "S(1)S(0)", "m");
+  Rig rig(topology);
+  rig.options = {.critical_path = true, .work = true};
+  Trace alone = trace_of(header, {line}),
+        two = trace_of(header, {line, R"({"op": "compute", "ranks": "20", "duration_ps": 1})"});
+  ReplayReport one = rig.replay(alone), other = rig.replay(two);
+  REQUIRE(one.timeline.end_ps > 0);
+  CHECK(one.timeline.end_ps == other.timeline.end_ps);
+  CHECK(one.timeline.flows == other.timeline.flows);
+  CHECK(one.timeline.spans.size() + 1 == other.timeline.spans.size());
+  CHECK(one.path->parts.size() == other.path->parts.size());
+  CHECK(one.timeline.work.size() == other.timeline.work.size());
+  std::int64_t before = runs_begun();
+  rig.replay(alone);
+  CHECK(runs_begun() == before);
+}
+
 TEST_CASE("A send waits for its recv, a stream for its turn, and an operation for its after") {
   Topology topology = test::star(4);
   Trace trace = trace_of(

@@ -277,6 +277,33 @@ TEST_CASE("a study elsewhere keeps what the topology does not change") {
   CHECK(&there.plan() == &here.plan());
 }
 
+TEST_CASE("a large plan can be used before it is proved, and nobody gets a wrong one unawares") {
+  Request request = request_on("2x256", "12,4", "S0,R", "R,R");
+  auto plan = std::make_shared<const Plan>(plan_rule(request, {}));
+  auto topology = std::make_shared<const Topology>(default_topology(512));
+  Study study(plan, topology, {}, nullptr, Meanwhile::Callers);
+  CHECK(study.bytes().received_total == count_bytes(*plan).received_total);
+  CHECK(study.time_ps() == Study(plan, topology).time_ps());
+  CHECK_NOTHROW(study.require_proof());
+  CHECK(study.padding_total() == 0);
+
+  auto wrong = std::make_shared<Plan>(*plan);
+  wrong->steps.clear();
+  Study refuted(wrong, topology, {}, nullptr, Meanwhile::Callers);
+  CHECK_NOTHROW(refuted.wait_for_proof());
+  CHECK_THROWS_AS(refuted.require_proof(), CheckFailure);
+  CHECK_THROWS_AS(refuted.require_proof(), CheckFailure);
+
+  constexpr PlannerRow kIdle{
+      .name = "idle", .purpose = "", .make = [](const Demand& of, const auto&) {
+        return Plan({of.requests().begin(), of.requests().end()}, "idle");
+      }};
+  Studies studies(topology, kIdle, {.cache_capacity = 4});
+  std::shared_ptr<Study> pending = studies.not_yet_proved(std::span(&request, 1), {}, {});
+  CHECK_THROWS_AS(studies.of(request), CheckFailure);
+  CHECK_THROWS_AS(pending->require_proof(), CheckFailure);
+}
+
 TEST_CASE("a plan from elsewhere is proved and must fit the memory limit") {
   Request request = request_on("4", "64", "S0", "R");
   auto plan = std::make_shared<const Plan>(plan_rule(request, {}));

@@ -158,7 +158,7 @@ class Transfer {
                      .flows = has_timeline,
                      .work = has_timeline};
     wanted.explain = has_page;
-    if (options_.emit == "report") wanted.ahead = sim::Ahead::Report;
+    if (options_.emit == "report") wanted.meanwhile = sim::Meanwhile::Report;
     wanted.on_stage = [&](std::string_view what) { progress_.stage(what); };
     sim::Subject subject = subject_in(text.lines);
     subject.stages = sim::stages_of(options_.as_is, subject.requests);

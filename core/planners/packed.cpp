@@ -191,6 +191,7 @@ class PackedPlanner {
     Chunking chunking = chunks_of(chunks);
     chunking.waves = input_.steps_in_turn;
     chunking.all_paced = input_.memory.any();
+    chunking.joins_small = is_long() && !input_.memory.any();
     emit_trees(plan, commodities_, symmetry_, routes_, packing, chunking, say);
     if (needs_waves(wanted, chunks)) {
       waves = std::min(wanted, kMostWaves);

@@ -82,8 +82,10 @@ class ChunkSender {
         height_(plan.slot_count(), 0),
         passes_on_(plan.slot_count(), false) {}
 
-  // `walk` maps the branch's slots to those of the image.
-  void send(const SliceChunk& slice_chunk, const Branch& branch, const SymmetryWalk& walk) {
+  // `walk` maps the branch's slots to those of the image. If chunks are joined, the hops that take
+  // several at once are left to send_joined().
+  void send(const SliceChunk& slice_chunk, const Branch& branch, const SymmetryWalk& walk,
+            bool are_joined = false) {
     boxes_.clear();
     for (const TreeHop& hop : branch.out) {
       held_[to_index(walk.slot(hop.from))] = {};
@@ -92,7 +94,16 @@ class ChunkSender {
     for (const TreeHop& hop : branch.out) passes_on_[to_index(walk.slot(hop.from))] = true;
     if (branch.root >= 0) gather(slice_chunk, branch, walk);
     for (const TreeHop& hop : branch.out)
-      send_out(slice_chunk, walk.slot(hop.from), walk.slot(hop.to));
+      if (Slot from = walk.slot(hop.from), to = walk.slot(hop.to);
+          !are_joined || !takes_joined(slice_chunk, from, to))
+        send_out(slice_chunk, from, to);
+  }
+
+  // Sends several chunks, which send() has sent along the branch just before, over the other hops.
+  void send_joined(const SliceChunk& joined, const Branch& branch, const SymmetryWalk& walk) {
+    for (const TreeHop& hop : branch.out)
+      if (Slot from = walk.slot(hop.from), to = walk.slot(hop.to); takes_joined(joined, from, to))
+        send_out(joined, from, to);
   }
 
  private:
@@ -103,6 +114,13 @@ class ChunkSender {
   // Hops from holders and hops between nodes are paced.
   bool paced(const Held& sent, Slot from, Slot to) const {
     return sent.stage == StagedSteps::kNoStage || routes_.node_of(from) != routes_.node_of(to);
+  }
+  // Nobody waits for hops to ranks that forward nothing, and between ranks of a node they are quick.
+  // What is sent must not be in a temporary, which only lasts for a chunk.
+  bool takes_joined(const SliceChunk& slice_chunk, Slot from, Slot to) const {
+    return !passes_on_[to_index(to)] && routes_.node_of(from) == routes_.node_of(to) &&
+           held_[to_index(from)].where != Held::Where::Staged && slice_chunk.needs(to) &&
+           !slice_chunk.divides();
   }
   Held stage(StagingBuffers& buffers, const SliceChunk& slice_chunk, Slot slot,
              std::int32_t stage) {
@@ -229,6 +247,9 @@ class ChunkSender {
   std::vector<StagingBuffers::StagedBox> boxes_;
 };
 
+// Hops that take several chunks at once take at least so many times some.
+constexpr std::int32_t kFewestJoined = 4;
+
 class TreeEmitter {
  public:
   TreeEmitter(Plan& plan, const Commodities& commodities, const Symmetry& symmetry,
@@ -241,6 +262,7 @@ class TreeEmitter {
                       chunking.waves, chunking.all_paced}),
         sender_(plan, commodities.demand(), routes, steps_) {
     for (std::int32_t weight : chunking.weights) chunk_ends_.push_back(chunk_ends_.back() + weight);
+    if (chunking.joins_small && chunking.waves) small_bytes_ = mean_slice_bytes();
   }
 
   void run(const Say& say) {
@@ -276,18 +298,65 @@ class TreeEmitter {
     } while (walk.next());
   }
 
+  // The bytes of a tree's slice, as a mean over all hops.
+  std::int64_t mean_slice_bytes() const {
+    Int128 bytes = 0, all_hops = 0;
+    for (const PackedTree& tree : packing_.trees) {
+      std::size_t of = to_index(tree.commodity), hops = 0;
+      for (const Branch& branch : tree.branches) hops += branch.in.size() + branch.out.size();
+      bytes += Int128{commodities_.list()[of].bytes} * tree.granules /
+               (packing_.granules[of] * packing_.stabilizer[of]) * static_cast<std::int64_t>(hops);
+      all_hops += static_cast<std::int64_t>(hops);
+    }
+    return all_hops == 0 ? 0 : static_cast<std::int64_t>(bytes / all_hops);
+  }
+
+  // How many chunks of a slice some hops take at once: a power of two.
+  std::int32_t joined_chunks(const std::vector<StringPart>& slice) const {
+    std::int64_t bytes = 1;
+    for (const StringPart& part : slice) bytes += part.bytes;
+    std::int32_t out = 1;
+    while (2 * kFewestJoined * out <= chunks() && 2 * out * bytes <= small_bytes_) out *= 2;
+    return out;
+  }
+
+  // Chunks `first` to `end` - 1 of a slice, to be sent as the last of them.
+  SliceChunk chunks_of(const Commodity& commodity, const std::vector<StringPart>& slice,
+                       std::int32_t first, std::int32_t end) const {
+    SliceChunk out{commodity, end - 1};
+    for (const StringPart& part :
+         chunk_of(commodities_, slice, {chunk_ends_[to_index(first)], chunk_ends_[to_index(end)]},
+                  chunk_ends_.back(), chunks()))
+      out.parts.push_back(chunk_part(part));
+    return out;
+  }
+
   void send_slice(const PackedTree& tree, const SymmetryWalk& walk, const Commodity& commodity,
                   Share granules, std::int64_t of) {
     std::vector<StringPart> slice = slice_of(commodities_, commodity, granules, of);
+    if (std::int32_t joined = joined_chunks(slice); joined > 1)
+      return send_joined(tree, walk, commodity, slice, joined);
     for (std::int32_t chunk = 0; chunk < chunks(); ++chunk) {
-      SliceChunk slice_chunk{commodity, chunk};
-      for (const StringPart& part :
-           chunk_of(commodities_, slice,
-                    {chunk_ends_[to_index(chunk)], chunk_ends_[to_index(chunk) + 1]},
-                    chunk_ends_.back(), chunks()))
-        slice_chunk.parts.push_back(chunk_part(part));
+      SliceChunk slice_chunk = chunks_of(commodity, slice, chunk, chunk + 1);
       if (slice_chunk.parts.empty()) continue;
       for (const Branch& branch : tree.branches) sender_.send(slice_chunk, branch, walk);
+    }
+  }
+
+  void send_joined(const PackedTree& tree, const SymmetryWalk& walk, const Commodity& commodity,
+                   const std::vector<StringPart>& slice, std::int32_t joined) {
+    for (std::int32_t first = 0; first < chunks(); first += joined) {
+      const std::int32_t end = std::min(first + joined, chunks());
+      std::vector<SliceChunk> each;
+      for (std::int32_t chunk = first; chunk < end; ++chunk)
+        if (SliceChunk own = chunks_of(commodity, slice, chunk, chunk + 1); !own.parts.empty())
+          each.push_back(std::move(own));
+      if (each.empty()) continue;
+      const SliceChunk all = chunks_of(commodity, slice, first, end);
+      for (const Branch& branch : tree.branches) {
+        for (const SliceChunk& own : each) sender_.send(own, branch, walk, true);
+        sender_.send_joined(all, branch, walk);
+      }
     }
   }
 
@@ -314,6 +383,7 @@ class TreeEmitter {
   StagedSteps steps_;
   ChunkSender sender_;
   std::vector<std::int64_t> chunk_ends_{0};
+  std::int64_t small_bytes_ = 0;  // joined chunks have no more than a chunk of such a slice
 };
 
 }  // namespace

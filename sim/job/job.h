@@ -14,7 +14,7 @@
 #include "sim/check/check_file.h"
 #include "sim/report/run_report.h"
 #include "sim/study/run_facts.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 
 namespace reshard::sim {
 

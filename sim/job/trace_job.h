@@ -9,7 +9,7 @@
 #include "core/topology/topology.h"
 #include "sim/dispatch/dispatch.h"
 #include "sim/replay/replay.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "sim/trace/trace.h"
 
 namespace reshard::sim {

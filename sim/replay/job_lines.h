@@ -8,7 +8,7 @@
 
 #include "core/plan/executor.h"
 #include "core/topology/topology.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "sim/study/tensors/job_facts.h"
 #include "sim/trace/trace.h"
 #include "sim/transport/transport.h"

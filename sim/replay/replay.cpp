@@ -75,10 +75,21 @@ class Replay {
       options_.progress(stage, static_cast<std::int64_t>(done), static_cast<std::int64_t>(total));
   }
 
+  // Plans the lines on all processors; make_plans() then takes these plans.
+  void plan_ahead() {
+    std::vector<Studies::Wanted> wanted;
+    for (const TraceOperation& operation : trace_.operations)
+      if (const auto* job = std::get_if<TraceRedistribute>(&operation.body))
+        wanted.push_back({*job->requests, operation.transport, job->stages});
+    studies_.plan_ahead(
+        wanted, [this](std::size_t done, std::size_t total) { progress("planning", done, total); });
+  }
+
   void make_plans() {
     std::size_t count = trace_.operations.size();
     plans_.resize(count);
     different_by_op_.resize(count);
+    plan_ahead();
     std::map<std::pair<Digest, std::optional<TransportKind>>, std::size_t> numbers;
     for (std::size_t i = 0; i < count; ++i) {
       OpId op{static_cast<std::int32_t>(i)};

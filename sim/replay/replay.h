@@ -26,7 +26,7 @@
 #include "sim/store/data_check.h"
 #include "sim/study/late_arrivals.h"
 #include "sim/study/run_facts.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "sim/study/tensors/job_facts.h"
 #include "sim/trace/trace.h"
 

@@ -14,7 +14,7 @@
 #include "sim/replay/replay.h"
 #include "sim/report/table.h"
 #include "sim/study/run_facts.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "sim/study/tensors/job_facts.h"
 
 namespace reshard::sim {

@@ -14,7 +14,7 @@
 
 #include "core/base/digest.h"
 #include "sim/study/run_facts.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 
 namespace reshard::sim {
 

@@ -22,7 +22,7 @@
 #include "sim/report/table.h"
 #include "sim/study/lost_time.h"
 #include "sim/study/run_facts.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "sim/study/tensors/job_facts.h"
 
 namespace reshard::sim {

@@ -13,7 +13,7 @@
 #include "core/plan/executor.h"
 #include "sim/store/stored_images.h"
 #include "sim/study/run_facts.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 
 namespace reshard::sim {
 

@@ -11,7 +11,7 @@
 #include "core/planners/planner.h"
 #include "sim/machines/presets.h"
 #include "sim/study/recorded_run.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 
 namespace {
 

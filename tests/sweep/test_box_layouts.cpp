@@ -7,7 +7,7 @@
 #include "core/text/plan_text.h"
 #include "core/traffic/accounting.h"
 #include "sim/machines/presets.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/support/least_volume.h"
 #include "tests/support/part.h"
 #include "tests/sweep/sweep_run.h"

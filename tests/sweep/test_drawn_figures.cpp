@@ -13,7 +13,7 @@
 #include "core/base/errors.h"
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/support/bounds_cases.h"
 #include "tests/support/pinned.h"
 

@@ -9,7 +9,7 @@
 #include "core/planners/planner.h"
 #include "sim/machines/presets.h"
 #include "sim/store/data_check.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/core/planners/planner_cases.h"
 #include "tests/support/part.h"
 

@@ -12,7 +12,7 @@
 #include "core/schedule/temporaries.h"
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/core/packing/packing_cases.h"
 #include "tests/support/cases.h"
 #include "tests/support/part.h"

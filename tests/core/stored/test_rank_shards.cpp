@@ -10,7 +10,7 @@
 #include "core/stored/rank_shards.h"
 #include "sim/machines/presets.h"
 #include "sim/store/store.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/support/drawn_models.h"
 #include "tests/support/part.h"
 

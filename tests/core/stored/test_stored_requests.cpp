@@ -14,7 +14,7 @@
 #include "core/stored/stored_requests.h"
 #include "sim/machines/presets.h"
 #include "sim/store/store.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/support/any_planner.h"
 #include "tests/support/drawn_models.h"
 #include "tests/support/part.h"

@@ -12,7 +12,7 @@
 #include "sim/machines/presets.h"
 #include "sim/page/pages.h"
 #include "sim/report/run_report.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/core/planners/planner_cases.h"
 
 namespace reshard::sim {

@@ -13,7 +13,7 @@
 
 #include "sim/replay/replay.h"
 #include "sim/store/data_check.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "sim/trace/trace.h"
 
 namespace reshard::test {

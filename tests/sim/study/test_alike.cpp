@@ -15,7 +15,7 @@
 #include "core/text/plan_text.h"
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/support/any_planner.h"
 #include "tests/support/part.h"
 #include "tests/support/prng.h"

@@ -9,7 +9,7 @@
 
 #include "core/base/errors.h"
 #include "sim/machines/presets.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "sim/study/tensors/job_facts.h"
 #include "sim/study/tensors/tensor_groups.h"
 #include "tests/core/planners/planner_cases.h"

@@ -16,7 +16,7 @@
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
 #include "sim/store/data_check.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/support/cases.h"
 #include "tests/support/part.h"
 #include "tests/support/prng.h"

@@ -18,7 +18,7 @@
 #include "sim/machines/presets.h"
 #include "sim/store/data_check.h"
 #include "sim/study/recorded_run.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/support/any_planner.h"
 #include "tests/support/cases.h"
 #include "tests/support/part.h"

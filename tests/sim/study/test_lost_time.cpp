@@ -4,7 +4,7 @@
 
 #include "sim/machines/presets.h"
 #include "sim/study/lost_time.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/core/planners/planner_cases.h"
 
 namespace reshard::sim {

@@ -14,7 +14,7 @@
 #include "core/bounds/bounds.h"
 #include "core/planners/planner.h"
 #include "core/traffic/accounting.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/sim/study/related_requests.h"
 #include "tests/support/any_planner.h"
 #include "tests/support/part.h"

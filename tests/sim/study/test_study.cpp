@@ -9,7 +9,7 @@
 #include "sim/machines/presets.h"
 #include "sim/network/engine.h"
 #include "sim/study/recorded_run.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/core/planners/planner_cases.h"
 
 namespace reshard::sim {
@@ -302,6 +302,56 @@ TEST_CASE("a large plan can be used before it is proved, and nobody gets a wrong
   std::shared_ptr<Study> pending = studies.not_yet_proved(std::span(&request, 1), {}, {});
   CHECK_THROWS_AS(studies.of(request), CheckFailure);
   CHECK_THROWS_AS(pending->require_proof(), CheckFailure);
+}
+
+TEST_CASE("plans made ahead on all processors are those made one by one") {
+  std::vector<Request> requests;
+  for (const char* to : {"S1,S0", "R,S0", "R,R", "S1,S1", "S1,R", "S1,S0"})
+    for (const char* shape : {"64,96", "16,20"})
+      requests.push_back(request_on("4x4", shape, "S0,S1", to));
+  for (const char* planner : {"auto", "packed"})
+    for (bool explain : {false, true}) {
+      StudyOptions options{.cache_capacity = 16, .explain = explain, .record = {.spans = true}};
+      Studies in_turn(machine(), find_planner(planner), options),
+          ahead(machine(), find_planner(planner), options);
+      std::vector<Studies::Wanted> wanted;
+      const Stages none;
+      for (const Request& each : requests) wanted.push_back({std::span(&each, 1), {}, none});
+      std::size_t greatest = 0;
+      ahead.plan_ahead(wanted, [&](std::size_t done, std::size_t total) {
+        CHECK(total == 10);  // of the 12 requests two are there twice
+        greatest = std::max(greatest, done);
+      });
+      CHECK(greatest < 10);
+      for (const Request& each : requests) {
+        std::shared_ptr<Study> a = in_turn.of(each), b = ahead.of(each);
+        CHECK(a->plan().steps == b->plan().steps);
+        CHECK(a->plan().planner == b->plan().planner);
+        CHECK(a->timeline().spans == b->timeline().spans);
+        CHECK(a->explanation().has_value() == b->explanation().has_value());
+      }
+      CHECK(in_turn.cache_statistics().misses == ahead.cache_statistics().misses);
+      CHECK(in_turn.cache_statistics().hits == ahead.cache_statistics().hits);
+    }
+}
+
+TEST_CASE("what cannot be planned ahead is refused when it is asked for") {
+  constexpr PlannerRow kPicky{
+      .name = "picky", .purpose = "", .make = [](const Demand& of, const PlannerInput& input) {
+        if (of.requests().front().shape()[0] == 12) throw InputError("not 12");
+        return plan_p2p(of, input);
+      }};
+  Studies studies(machine(), kPicky, {.cache_capacity = 4});
+  std::vector<Request> requests;
+  for (const char* shape : {"4", "12", "8"}) requests.push_back(request_on("4", shape, "S0", "R"));
+  std::vector<Studies::Wanted> wanted;
+  const Stages none;
+  for (const Request& each : requests) wanted.push_back({std::span(&each, 1), {}, none});
+  CHECK_NOTHROW(studies.plan_ahead(wanted, [](std::size_t, std::size_t) {}));
+  CHECK(studies.of(requests[0])->plan().planner == "p2p");
+  CHECK_THROWS_WITH(studies.of(requests[1]), Catch::Contains("picky: not 12"));
+  CHECK_THROWS_WITH(studies.of(requests[1]), Catch::Contains("picky: not 12"));
+  CHECK(studies.of(requests[2])->plan().planner == "p2p");
 }
 
 TEST_CASE("a plan from elsewhere is proved and must fit the memory limit") {

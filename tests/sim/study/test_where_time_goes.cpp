@@ -16,7 +16,7 @@
 #include "sim/study/critical_path.h"
 #include "sim/study/link_rates.h"
 #include "sim/study/recorded_run.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/support/any_planner.h"
 #include "tests/support/cases.h"
 #include "tests/support/star.h"

@@ -4,7 +4,7 @@
 
 #include "core/planners/planner.h"
 #include "sim/machines/presets.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "sim/transport/communicators.h"
 #include "tests/sim/network/networks.h"
 

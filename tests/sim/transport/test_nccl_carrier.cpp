@@ -13,7 +13,7 @@
 #include "core/planners/planner.h"
 #include "core/topology/topology_text.h"
 #include "sim/network/engine.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 #include "tests/core/planners/planner_cases.h"
 
 using namespace reshard;

@@ -8,7 +8,7 @@
 #include "core/plan/join.h"
 #include "core/planners/planner.h"
 #include "sim/machines/presets.h"
-#include "sim/study/study.h"
+#include "sim/study/studies.h"
 
 using namespace reshard;
 using namespace reshard::sim;

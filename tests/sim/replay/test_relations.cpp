@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Relations between results that hold whatever the results are: the bound of two jobs that share no
-// rank is at least the bound of each alone.
+// rank is at least the bound of each alone; a trace of one redistribution runs as that does alone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,12 +8,14 @@
 #include <numeric>
 
 #include "sim/machines/presets.h"
+#include "sim/network/engine.h"
 #include "tests/sim/replay/replay_case.h"
 #include "tests/support/prng.h"
 
 using namespace reshard;
 using namespace reshard::sim;
 using reshard::test::Prng;
+using reshard::test::redistribute;
 using reshard::test::Rig;
 using reshard::test::trace_of;
 
@@ -87,4 +89,24 @@ TEST_CASE("two traces of other ranks are bounded by no less together than each a
     raised += together > apart ? 1 : 0;
   }
   CHECK(raised < 60);
+}
+
+TEST_CASE("A trace of one redistribution takes the run of its study, which is the trace's") {
+  Topology topology = find_topology("dgx-a100:2");
+  std::string header = R"({"reshard_trace": 1, "meshes": {"m": "4x4"}})";
+  std::string line = redistribute("f32", "[64, 96]", "S(0)S(1)", "S(1)S(0)", "m");
+  Rig rig(topology);
+  rig.options = {.critical_path = true, .work = true};
+  Trace alone = trace_of(header, {line}),
+        two = trace_of(header, {line, R"({"op": "compute", "ranks": "20", "duration_ps": 1})"});
+  ReplayReport one = rig.replay(alone), other = rig.replay(two);
+  REQUIRE(one.timeline.end_ps > 0);
+  CHECK(one.timeline.end_ps == other.timeline.end_ps);
+  CHECK(one.timeline.flows == other.timeline.flows);
+  CHECK(one.timeline.spans.size() + 1 == other.timeline.spans.size());
+  CHECK(one.path->parts.size() == other.path->parts.size());
+  CHECK(one.timeline.work.size() == other.timeline.work.size());
+  std::int64_t before = runs_begun();
+  rig.replay(alone);
+  CHECK(runs_begun() == before);
 }

@@ -81,26 +81,6 @@ TEST_CASE("No line's plan goes unproved on many ranks") {
   CHECK(by({4, 8, 6, 2}, {}).time_ps > 0);
 }
 
-TEST_CASE("A trace of one redistribution takes the run of its study, which is the trace's") {
-  Topology topology = find_topology("dgx-a100:2");
-  std::string header = R"({"reshard_trace": 1, "meshes": {"m": "4x4"}})";
-  std::string line = redistribute("f32", "[64, 96]", "S(0)S(1)", "S(1)S(0)", "m");
-  Rig rig(topology);
-  rig.options = {.critical_path = true, .work = true};
-  Trace alone = trace_of(header, {line}),
-        two = trace_of(header, {line, R"({"op": "compute", "ranks": "20", "duration_ps": 1})"});
-  ReplayReport one = rig.replay(alone), other = rig.replay(two);
-  REQUIRE(one.timeline.end_ps > 0);
-  CHECK(one.timeline.end_ps == other.timeline.end_ps);
-  CHECK(one.timeline.flows == other.timeline.flows);
-  CHECK(one.timeline.spans.size() + 1 == other.timeline.spans.size());
-  CHECK(one.path->parts.size() == other.path->parts.size());
-  CHECK(one.timeline.work.size() == other.timeline.work.size());
-  std::int64_t before = runs_begun();
-  rig.replay(alone);
-  CHECK(runs_begun() == before);
-}
-
 TEST_CASE("A send waits for its recv, a stream for its turn, and an operation for its after") {
   Topology topology = test::star(4);
   Trace trace = trace_of(

@@ -78,9 +78,17 @@ class Replay {
   // Plans the lines on all processors; make_plans() then takes these plans.
   void plan_ahead() {
     std::vector<Studies::Wanted> wanted;
-    for (const TraceOperation& operation : trace_.operations)
-      if (const auto* job = std::get_if<TraceRedistribute>(&operation.body))
-        wanted.push_back({*job->requests, operation.transport, job->stages});
+    for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
+      const TraceOperation& operation = trace_.operations[i];
+      const auto* job = std::get_if<TraceRedistribute>(&operation.body);
+      if (job == nullptr) continue;
+      try {
+        if (options_.move_bytes) require_movable(*job->requests, memory_of_machine_bytes());
+      } catch (const InputError& error) {
+        throw error.in(trace_.place_of(id_of<OpId>(i)));
+      }
+      wanted.push_back({*job->requests, operation.transport, job->stages});
+    }
     studies_.plan_ahead(
         wanted, [this](std::size_t done, std::size_t total) { progress("planning", done, total); });
   }
@@ -98,7 +106,6 @@ class Replay {
       progress("planning", i, count);
       std::shared_ptr<Study> study;
       try {
-        if (options_.move_bytes) require_movable(*wanted->requests, memory_of_machine_bytes());
         study = studies_.not_yet_proved(*wanted->requests, trace_.operations[i].transport,
                                         wanted->stages);
       } catch (const InputError& error) {

@@ -13,28 +13,21 @@
 #include "sim/network/engine.h"
 #include "sim/replay/deadlock.h"
 #include "sim/replay/job_lines.h"
+#include "sim/replay/line_plans.h"
 #include "sim/replay/operation_bound.h"
-#include "sim/store/machine_memory.h"
 #include "sim/study/recorded_run.h"
 
 namespace reshard::sim {
 namespace {
 
-// Distinct (redistribution, transport) of the trace.
-struct Different {
-  const TraceRedistribute* job = nullptr;
-  std::optional<TransportKind> transport;
-  OpId first{0};  // the first operation with it
-  std::shared_ptr<Study> study;
-  std::int64_t bytes_received = 0;
-  std::string text;
-  DataReport data = {};
-};
-
 class Replay {
  public:
   Replay(const Trace& trace, Studies& studies, const ReplayOptions& options)
-      : trace_(trace), studies_(studies), topology_(*studies.topology()), options_(options) {
+      : trace_(trace),
+        studies_(studies),
+        topology_(*studies.topology()),
+        options_(options),
+        lines_(trace, studies, progress_) {
     rules_.implicit_launch_order = options.implicit_launch_order || trace.implicit_launch_order;
   }
 
@@ -44,23 +37,24 @@ class Replay {
     if (!report_.findings.empty()) return std::move(report_);
     check_ranks(trace_, topology_);
     faults_ = faults_of(trace_, topology_);
-    make_plans();
+    lines_.make(options_.move_bytes);
+    report_.peak_bytes_max = lines_.peak_bytes_max();
     carry();
     if (std::optional<TraceFinding> hang = order_work()) {
-      require_proofs();
+      lines_.require_proofs();
       ReplayReport blocked;
       blocked.findings = {*hang};
       return blocked;
     }
     move_data();
     time();
-    require_proofs();
+    lines_.require_proofs();
     if (!report_.findings.empty()) return std::move(report_);
     bound();
     fill_rows();
-    std::vector<std::shared_ptr<Study>> studies(plans_.size());
+    std::vector<std::shared_ptr<Study>> studies(lines_.plans().size());
     for (std::size_t op = 0; op < studies.size(); ++op)
-      if (plans_[op]) studies[op] = different_of(op).study;
+      if (lines_.plans()[op]) studies[op] = lines_.different_of(op).study;
     report_.job = job_facts_of(trace_, studies, transports_, report_.timeline, topology_);
     fill_late();
     fill_links();
@@ -75,84 +69,16 @@ class Replay {
       options_.progress(stage, static_cast<std::int64_t>(done), static_cast<std::int64_t>(total));
   }
 
-  // Plans the lines on all processors; make_plans() then takes these plans.
-  void plan_ahead() {
-    std::vector<Studies::Wanted> wanted;
-    for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
-      const TraceOperation& operation = trace_.operations[i];
-      const auto* job = std::get_if<TraceRedistribute>(&operation.body);
-      if (job == nullptr) continue;
-      try {
-        if (options_.move_bytes) require_movable(*job->requests, memory_of_machine_bytes());
-      } catch (const InputError& error) {
-        throw error.in(trace_.place_of(id_of<OpId>(i)));
-      }
-      wanted.push_back({*job->requests, operation.transport, job->stages});
-    }
-    studies_.plan_ahead(
-        wanted, [this](std::size_t done, std::size_t total) { progress("planning", done, total); });
-  }
-
-  void make_plans() {
-    std::size_t count = trace_.operations.size();
-    plans_.resize(count);
-    different_by_op_.resize(count);
-    plan_ahead();
-    std::map<std::pair<Digest, std::optional<TransportKind>>, std::size_t> numbers;
-    for (std::size_t i = 0; i < count; ++i) {
-      OpId op{static_cast<std::int32_t>(i)};
-      const auto* wanted = std::get_if<TraceRedistribute>(&trace_.operations[i].body);
-      if (wanted == nullptr) continue;
-      progress("planning", i, count);
-      std::shared_ptr<Study> study;
-      try {
-        study = studies_.not_yet_proved(*wanted->requests, trace_.operations[i].transport,
-                                        wanted->stages);
-      } catch (const InputError& error) {
-        throw error.in(trace_.place_of(op));
-      }
-      std::optional<TransportKind> transport = trace_.operations[i].transport;
-      auto [it, is_new] = numbers.try_emplace(
-          {fingerprint_of(*wanted->requests, wanted->stages), transport}, different_.size());
-      if (is_new)
-        different_.push_back({wanted, transport, op, study, study->bytes().received_total,
-                              job_text(*wanted->requests, wanted->stages)});
-      report_.peak_bytes_max = std::max(report_.peak_bytes_max, study->bytes().peak_max);
-      // If the cache dropped the study and it was made again, the first copy of the plan is kept.
-      different_by_op_[i] = it->second;
-      plans_[i] = different_of(i).study->shared_plan_in_series();
-    }
-    progress("planning", count, count);
-  }
-
-  // Waits for the proofs, which run on other processors while plans are made and timed.
-  void require_proofs() const {
-    for (const Different& each : different_) try {
-        each.study->require_proof();
-      } catch (const InputError& error) {
-        throw error.in(fmt::format("planner {}", studies_.planner().name))
-            .in(trace_.place_of(each.first));
-      }
-  }
-
   void move_data() {
-    report_.different_requests = static_cast<std::int64_t>(different_.size());
-    if (!options_.move_bytes || different_.empty()) return;
-    require_proofs();
+    report_.different_requests = std::ssize(lines_.different());
+    if (!options_.move_bytes || lines_.different().empty()) return;
     report_.data_budget_bytes = options_.data_budget_bytes / report_.different_requests;
-    for (std::size_t i = 0; i < different_.size(); ++i) {
-      progress("moving data", i, different_.size());
-      Different& different = different_[i];
-      try {
-        different.data = moved(studies_, different.study->shared_plan(), report_.data_budget_bytes);
-      } catch (const InputError& error) {
-        throw error.in(trace_.place_of(different.first));
-      }
+    lines_.move(report_.data_budget_bytes);
+    for (const DifferentLine& different : lines_.different()) {
       ++report_.data_checked;
       report_.data_full_size += different.data.full_size ? 1 : 0;
       report_.elements_checked += different.data.elements;
     }
-    progress("moving data", different_.size(), different_.size());
   }
 
   // Builds the workload and its order. Returns the hang, if there is one.
@@ -161,7 +87,7 @@ class Replay {
     std::function<bool(OpId)> by_nccl = [this](OpId op) {
       return transports_[to_index(op)]->kind() != TransportKind::CopyEngine;
     };
-    report_.workload = workload_of(trace_, plans_, by_nccl);
+    report_.workload = workload_of(trace_, lines_.plans(), by_nccl);
     CommunicatorStudy study(trace_, topology_, rules_, options_.cold, by_nccl, carriers_, faults_);
     if (!options_.communicators) {
       order_ = std::make_unique<const Order>(report_.workload, rules_);
@@ -239,9 +165,9 @@ class Replay {
   // recorded.
   RecordedRun run_of_trace() const {
     const Recording what = recording_of(options_);
-    if (report_.workload.operations.size() == 1 && different_.size() == 1 && faults_.empty() &&
-        !rules_.implicit_launch_order)
-      return different_[0].study->recorded(what);
+    if (report_.workload.operations.size() == 1 && lines_.different().size() == 1 &&
+        faults_.empty() && !rules_.implicit_launch_order)
+      return lines_.different()[0].study->recorded(what);
     return record(report_.workload, topology_, what,
                   {.carriers = {nullptr, carriers_}, .order = order_.get(), .faults = faults_});
   }
@@ -288,8 +214,6 @@ class Replay {
                               duration_text(report_.time_ps), duration_text(report_.bound_ps)));
   }
 
-  const Different& different_of(std::size_t op) const { return different_[different_by_op_[op]]; }
-
   std::string label_of(OpId op) const {
     const TraceLine& line = trace_.line_of(op);
     if (!line.name.empty()) return line.name;
@@ -314,9 +238,9 @@ class Replay {
                   bounds_[op]->time_ps};
     if (moves_bytes(operation)) row.transport = reshard::text(transports_[op]->kind());
     if (std::holds_alternative<TraceRedistribute>(given.body)) {
-      row.text = different_of(op).text;
-      row.planner = plans_[op]->planner;
-      row.tensors = std::ssize(different_of(op).study->tensors());
+      row.text = lines_.different_of(op).text;
+      row.planner = lines_.plans()[op]->planner;
+      row.tensors = std::ssize(lines_.different_of(op).study->tensors());
     } else if (std::holds_alternative<PointToPoint>(operation.body)) {
       row.op = "message";
     } else if (std::holds_alternative<TraceCall>(given.body)) {
@@ -329,7 +253,8 @@ class Replay {
   // its flows.
   std::int64_t received_by(std::size_t op, std::int64_t collective_bytes) const {
     const TraceBody& given = trace_.operations[op].body;
-    if (std::holds_alternative<TraceRedistribute>(given)) return different_of(op).bytes_received;
+    if (std::holds_alternative<TraceRedistribute>(given))
+      return lines_.different_of(op).bytes_received;
     if (const auto* end = std::get_if<TraceEnd>(&given)) return end->bytes;
     return collective_bytes;
   }
@@ -367,7 +292,7 @@ class Replay {
   }
 
   std::vector<StageRow> stages_of(OpId op) const {
-    const Plan& plan = *plans_[to_index(op)];
+    const Plan& plan = *lines_.plans()[to_index(op)];
     if (plan.stages.empty()) return {};
     auto [first, last] = std::equal_range(report_.timeline.spans.begin(),
                                           report_.timeline.spans.end(), Span{op, 0, Rank{0}, 0, 0},
@@ -408,7 +333,7 @@ class Replay {
            {static_cast<std::int64_t>(to_index(span.op)), std::int64_t{span.step},
             std::int64_t{to_int(span.rank)}, span.start_ps, span.end_ps})
         hasher.add(value);
-    for (const Different& different : different_)
+    for (const DifferentLine& different : lines_.different())
       hasher.add(different.data.digest ? different.data.digest->hex() : "none");
     report_.digest = hasher.digest();
   }
@@ -417,16 +342,15 @@ class Replay {
   Studies& studies_;
   const Topology& topology_;
   const ReplayOptions& options_;
+  const LinePlans::Progress progress_ = [this](std::string_view stage, std::size_t done,
+                                               std::size_t total) { progress(stage, done, total); };
+  LinePlans lines_;
   OrderRules rules_;
   std::unique_ptr<const Order> order_;  // of the workload
   std::vector<Fault> faults_;
   ReplayReport report_;
-  std::vector<std::shared_ptr<const Plan>> plans_;  // by operation
-  // Index in different_, by request and transport.
-  std::vector<std::size_t> different_by_op_;                   // of redistributions
   std::vector<std::shared_ptr<const Carriage>> transports_;    // by operation
   std::vector<Carrier*> carriers_, ideal_;                     // by operation
-  std::vector<Different> different_;                           // in order of first appearance
   std::vector<std::shared_ptr<const OperationBound>> bounds_;  // by operation
 };
 

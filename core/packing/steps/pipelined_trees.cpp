@@ -247,7 +247,7 @@ class ChunkSender {
   std::vector<StagingBuffers::StagedBox> boxes_;
 };
 
-// Hops that take several chunks at once take at least so many times some.
+// A hop that takes several chunks of a slice at once still takes the slice in so many messages.
 constexpr std::int32_t kFewestJoined = 4;
 
 class TreeEmitter {

@@ -98,7 +98,8 @@ TEST_CASE("A trace of one redistribution takes the run of its study, which is th
   Rig rig(topology);
   rig.options = {.critical_path = true, .work = true};
   Trace alone = trace_of(header, {line}),
-        two = trace_of(header, {line, R"({"op": "compute", "ranks": "20", "duration_ps": 1})"});
+        two = trace_of(
+            header, {line, R"({"op": "compute", "ranks": "15", "stream": 1, "duration_ps": 1})"});
   ReplayReport one = rig.replay(alone), other = rig.replay(two);
   REQUIRE(one.timeline.end_ps > 0);
   CHECK(one.timeline.end_ps == other.timeline.end_ps);

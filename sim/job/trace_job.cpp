@@ -30,7 +30,7 @@ std::size_t shards_of(const TraceRedistribute& job) {
   return job.requests->size() * ranks_of(*job.requests).size();
 }
 
-// If a trace is one large job, of which few plans are timed, planning records what the replay needs.
+// If a trace is one large job, few plans are timed, and planning records what the replay needs.
 StudyOptions study_options(const Trace& trace, const TraceJobOptions& options) {
   StudyOptions out = options.studies;
   if (trace.operations.size() != 1) return out;

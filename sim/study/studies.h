@@ -117,9 +117,9 @@ class Studies {
     std::optional<TransportKind> transport;
     const Stages& stages;
   };
-  // Makes the plans that these calls will need, on all processors. Whatever of() would throw it still
-  // throws; after a request that cannot be planned no more plans are made. `on_plan` is called from
-  // this thread.
+  // Makes the plans that these calls will need, on all processors. A request that cannot be planned
+  // is refused by these calls; after it no more plans are made here. `on_plan` is called from this
+  // thread.
   void plan_ahead(std::span<const Wanted> wanted,
                   const std::function<void(std::size_t done, std::size_t total)>& on_plan);
   // The plan's time without proof or caching, for comparing many requests of which few will run.

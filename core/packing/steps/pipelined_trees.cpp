@@ -115,7 +115,7 @@ class ChunkSender {
   bool paced(const Held& sent, Slot from, Slot to) const {
     return sent.stage == StagedSteps::kNoStage || routes_.node_of(from) != routes_.node_of(to);
   }
-  // Nobody waits for hops to ranks that forward nothing, and between ranks of a node they are quick.
+  // No rank waits for hops to ranks that forward nothing, and within a node they are quick.
   // What is sent must not be in a temporary, which only lasts for a chunk.
   bool takes_joined(const SliceChunk& slice_chunk, Slot from, Slot to) const {
     return !passes_on_[to_index(to)] && routes_.node_of(from) == routes_.node_of(to) &&

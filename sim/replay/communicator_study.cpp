@@ -4,7 +4,7 @@
 #include "sim/network/engine.h"
 #include "sim/replay/deadlock.h"
 #include "sim/replay/fault_study.h"
-#include "sim/study/serialised.h"
+#include "sim/study/losses/serialised.h"
 
 namespace reshard::sim {
 

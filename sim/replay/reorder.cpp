@@ -7,7 +7,7 @@
 
 #include "sim/replay/deadlock.h"
 #include "sim/replay/trace_workload.h"
-#include "sim/study/serialised.h"
+#include "sim/study/losses/serialised.h"
 
 namespace reshard::sim {
 namespace {

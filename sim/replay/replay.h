@@ -24,7 +24,7 @@
 #include "sim/replay/reorder.h"
 #include "sim/replay/trace_workload.h"
 #include "sim/store/data_check.h"
-#include "sim/study/late_arrivals.h"
+#include "sim/study/losses/late_arrivals.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/studies.h"
 #include "sim/study/tensors/job_facts.h"

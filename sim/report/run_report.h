@@ -20,7 +20,7 @@
 #include "core/torch/known_defects.h"
 #include "sim/report/ratios.h"
 #include "sim/report/table.h"
-#include "sim/study/lost_time.h"
+#include "sim/study/losses/lost_time.h"
 #include "sim/study/run_facts.h"
 #include "sim/study/studies.h"
 #include "sim/study/tensors/job_facts.h"

@@ -12,7 +12,7 @@
 #include "core/layout/request.h"
 #include "sim/report/ratios.h"
 #include "sim/report/table.h"
-#include "sim/study/lost_time.h"
+#include "sim/study/losses/lost_time.h"
 #include "sim/study/run_facts.h"
 
 namespace reshard::sim {

@@ -9,7 +9,7 @@
 
 #include "sim/report/json.h"
 #include "sim/report/table.h"
-#include "sim/study/lost_time.h"
+#include "sim/study/losses/lost_time.h"
 #include "sim/study/tensors/job_facts.h"
 
 namespace reshard::sim {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/machines/presets.h"
-#include "sim/study/lost_time.h"
+#include "sim/study/losses/lost_time.h"
 #include "sim/study/studies.h"
 #include "tests/core/planners/planner_cases.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/study/serialised.h"
+#include "sim/study/losses/serialised.h"
 
 #include <algorithm>
 #include <optional>

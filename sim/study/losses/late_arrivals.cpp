@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/study/late_arrivals.h"
+#include "sim/study/losses/late_arrivals.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "sim/study/lost_time.h"
+#include "sim/study/losses/lost_time.h"
 
 #include <algorithm>
 #include <set>

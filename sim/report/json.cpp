@@ -15,12 +15,13 @@ Json cache_json(const CacheStatistics& cache) {
 }
 
 Json links_json(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale) {
-  return list_json(links, [&](const LinkUse& link) -> Json {
-    return {{"name", link.name},
-            {"bytes", link.bytes},
-            {"busy_ps", link.busy_ps},
-            {"utilisation",
-             decimal_json(utilisation(link, end_ps, scale), static_cast<double>(scale))}};
+  return list_json(links, [&](const LinkUse& link) {
+    Json row = Json::object();  // not from braces, which copy every key and value: there are many
+    row["name"] = link.name;
+    row["bytes"] = link.bytes;
+    row["busy_ps"] = link.busy_ps;
+    row["utilisation"] = decimal_json(utilisation(link, end_ps, scale), static_cast<double>(scale));
+    return row;
   });
 }
 

@@ -275,10 +275,12 @@ std::string plan_json(const RunReport& report) {
     return {{"issue", defect.issue}, {"what", defect.what}};
   });
   Json& ranks = out["ranks"] = Json::array();
-  for (std::size_t i = 0; i < report.ranks.size(); ++i)
-    ranks.push_back({{"rank", to_int(report.ranks[i])},
-                     {"bytes_received", report.bytes.received_per_slot[i]},
-                     {"peak_bytes", report.bytes.peak_per_slot[i]}});
+  for (std::size_t i = 0; i < report.ranks.size(); ++i) {
+    Json& row = ranks.emplace_back(Json::object());
+    row["rank"] = to_int(report.ranks[i]);
+    row["bytes_received"] = report.bytes.received_per_slot[i];
+    row["peak_bytes"] = report.bytes.peak_per_slot[i];
+  }
   add_links(report, out);
   add_phases(report.phases, out);
   return written(out);

@@ -245,20 +245,24 @@ void NcclCarrier::price_messages(std::span<const Rank> communicator, std::span<c
   struct Load {
     std::int64_t bytes = 0;
     int channels = 0, messages = 0;
+    double transfer_us = 0;
   };
   std::vector<Load> out(ranks.size()), in(ranks.size());
   auto rank = [&](std::int32_t part) { return ranks[to_index(part)]; };
   auto between_nodes = [&](const Flow& flow) {
     return topology_.node_of(rank(flow.source)) != topology_.node_of(rank(flow.destination));
   };
-  for (const Flow& flow : flows) {
-    int channels = costs.channels_per_message(flow.bytes, between_nodes(flow));
+  for (Flow& flow : flows) {
+    flow.terms.blocks = costs.channels_per_message(flow.bytes, between_nodes(flow));
     for (Load* load : {&out[to_index(flow.source)], &in[to_index(flow.destination)]}) {
       add_bytes(load->bytes, flow.bytes);
-      load->channels = std::min(32, load->channels + channels);
+      load->channels = std::min(32, load->channels + flow.terms.blocks);
       ++load->messages;
     }
   }
+  for (std::vector<Load>* loads : {&out, &in})
+    for (Load& load : *loads)
+      if (load.messages > 0) load.transfer_us = costs.transfer_us(load.bytes, load.channels);
   auto messages = [&](std::int32_t part) {
     return out[to_index(part)].messages + in[to_index(part)].messages;
   };
@@ -267,14 +271,15 @@ void NcclCarrier::price_messages(std::span<const Rank> communicator, std::span<c
     if (messages(flow.source) == 1 && messages(flow.destination) == 1) {
       taken = costs.lone_message(flow.bytes, between_nodes(flow));
     } else {
-      for (const Load* load : {&out[to_index(flow.source)], &in[to_index(flow.destination)]})
-        taken.moving_us = std::max(taken.moving_us, costs.transfer_us(load->bytes, load->channels));
+      taken.moving_us = std::max(out[to_index(flow.source)].transfer_us,
+                                 in[to_index(flow.destination)].transfer_us);
       taken.time_us = taken.moving_us + costs.message_latency_us(flow.bytes, between_nodes(flow));
     }
     taken.time_us += costs.packing_us(flow.ranges);
+    const int blocks = flow.terms.blocks;
     flow.terms = terms_for(flow.bytes, ps_of(taken.moving_us), ps_of(taken.time_us));
     flow.terms.mover = Mover::Kernels;
-    flow.terms.blocks = costs.channels_per_message(flow.bytes, between_nodes(flow));
+    flow.terms.blocks = blocks;
     hold_to_route(flow.terms, rank(flow.source), rank(flow.destination));
   }
 }

@@ -14,6 +14,7 @@
 #include "sim/report/writers/perfetto.h"
 #include "sim/study/link_rates.h"
 #include "sim/study/run_facts.h"
+#include "sim/study/studies.h"
 #include "tests/core/planners/planner_cases.h"
 
 using namespace reshard;

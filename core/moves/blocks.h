@@ -53,7 +53,7 @@ struct BlockSide {
 // Throws InputError beyond kMaxBlocks.
 void check_block_count(const RankGroups& groups);
 
-// Per group, the extents of the box of a block. No elements: nothing of the group moves.
+// Per group, the extents of the box of a block; without elements if nothing moves in the group.
 std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input,
                                const BlockSide& output);
 

@@ -63,7 +63,7 @@ struct Decision {
 enum class Ties : std::uint8_t {
   // As PyTorch: the last zero-cost candidate in which nothing moves, else the first of least cost.
   Torch,
-  // As PyTorch for the positions of lists: the first of least cost.
+  // As PyTorch does for each position of a list: the first of least cost.
   First,
   // The first of least cost in which the fewest inputs move.
   Fewest

@@ -86,8 +86,8 @@ class Contents {
     return covered;
   }
   std::int64_t volume() const { return volume_; }
-  // Two pieces that overlap, if any. O(n log n) for pieces that straight cuts can separate, as the
-  // pieces of all layouts are; the rest are compared pair by pair.
+  // Two pieces that overlap, if any. O(n log n) for pieces that straight cuts can separate, as they
+  // can those of mesh layouts; the rest are compared pair by pair.
   std::optional<std::pair<std::size_t, std::size_t>> first_overlap() const;
 
  private:

@@ -75,7 +75,7 @@ std::string text(const std::vector<PhaseTime>& phases);  // "planning 1.2 ms, pr
 struct Extent {
   std::optional<std::int64_t> start_ps, end_ps;
 };
-// By step; CheckFailure for a span of no step.
+// By step; CheckFailure for a span without a step.
 IndexVector<std::int32_t, Extent> extents_of(const Timeline& timeline, std::size_t step_count);
 
 // A stage of a plan, and when it ran.

@@ -27,7 +27,7 @@
 namespace reshard::sim {
 
 struct StudyKey {
-  Digest requests, topology;  // the first: of their order, too
+  Digest requests, topology;  // `requests` covers their stages, too
   TransportKind transport;
   const PlannerRow* planner;
   MemoryLimits memory;
@@ -110,7 +110,7 @@ class Studies {
   std::shared_ptr<Study> of(const Request& request, std::optional<TransportKind> transport = {}) {
     return of(std::span(&request, 1), transport);
   }
-  // Requests of a later call of of() or not_yet_proved(), which must outlive the call of
+  // The requests of a later call to of() or not_yet_proved(); they must outlive the call to
   // plan_ahead().
   struct Wanted {
     std::span<const Request> requests;
@@ -184,7 +184,7 @@ class Studies {
   StudyOptions options_;
   StudyKey key_;              // the fields that all requests share
   StudyCache cache_, alike_;  // by requests; by how they are alike (core/demand/likeness.h)
-  std::deque<std::shared_ptr<const Study>> proving_;                // perhaps still
+  std::deque<std::shared_ptr<const Study>> proving_;                // perhaps still being proved
   std::map<std::pair<Digest, TransportKind>, PlannedAhead> ahead_;  // by fingerprint of requests
 };
 

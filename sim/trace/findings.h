@@ -12,7 +12,8 @@
 
 namespace reshard::sim {
 
-// A finding with the lines of `at`, these ranks, and the sentence after "FILE:LINE: " of `place`.
+// A finding with the lines of `at` and these ranks; its text is "FILE:LINE: " of `place`, then the
+// sentence.
 TraceFinding finding_of(const Trace& trace, const std::vector<OpId>& at, std::vector<Rank> ranks,
                         OpId place, const std::string& sentence);
 

@@ -125,7 +125,7 @@ struct TraceCommunicator {
 };
 
 // One wait of a cycle: `rank` cannot start `line`, which `held_by` orders after the line
-// `predecessor`; that one meets or is the line `waits_for` of rank `of`, where the next wait
+// `predecessor`; that line is or matches the line `waits_for` of rank `of`, where the next wait
 // starts.
 struct TraceWait {
   Rank rank;
@@ -254,7 +254,7 @@ class TraceBuilder {
     }
   }
 
-  // Describes the line; each argument can be empty. `id` means all its operations in `after` of
+  // Describes the line; each argument can be empty. `id` refers to all its operations in `after` of
   // other lines, `name` is its name in reports, `after` are the ids of the lines that all its
   // operations come after.
   void describe(std::string id, std::string name, std::vector<std::string> after);

@@ -46,7 +46,7 @@ struct BlockSide {
                  // input, reduce_scatter's output)
   bool uniform;  // all members of a group hold the same indices here (all_gather's output,
                  // reduce_scatter's input)
-  std::array<bool, kMaxDims> uncut{};  // dims of which each member holds the same indices at both
+  std::array<bool, kMaxDims> uncut{};  // dims in which each member holds the same indices at both
                                        // ends: blocks are as long as shards there
 };
 

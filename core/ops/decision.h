@@ -87,7 +87,7 @@ Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const M
                 const Choosing& choosing = {});
 
 // A decision for one of `decision`'s candidates (Decision::all); its own list of candidates is
-// empty, and its runner-up is the one that had been chosen. `inputs`: the call's flat inputs.
+// empty, and its runner-up is the one chosen before, if another. `inputs`: the call's flat inputs.
 Decision taking(const Decision& decision, const Candidate& candidate,
                 const std::vector<const TensorSpec*>& inputs);
 

@@ -111,7 +111,7 @@ struct ReplayReport {
   std::vector<ReplayRow> requests;      // redistribute lines, in line order
   std::vector<ReplayRow> others;        // compute, messages, collectives, in line order
   std::int64_t different_requests = 0;  // distinct requests; their plans are proved at full size
-  std::int64_t data_checked = 0;        // distinct requests of which bytes were moved and compared
+  std::int64_t data_checked = 0;        // distinct requests with bytes moved and compared
   std::int64_t data_full_size = 0;      // of these, at full size
   std::int64_t elements_checked = 0;
   std::int64_t data_budget_bytes = 0;  // for each distinct request

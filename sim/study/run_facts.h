@@ -69,7 +69,7 @@ struct PhaseTime {
   std::string name;
   std::int64_t time_ps = 0;
 };
-std::string text(const std::vector<PhaseTime>& phases);  // "planning 1.2 ms, proving 3.4 ms"
+std::string text(const std::vector<PhaseTime>& phases);  // "planning 1.200 ms, proving 3.400 ms"
 
 // First start and last end of a step on any rank.
 struct Extent {

@@ -122,7 +122,7 @@ class Studies {
   // thread.
   void plan_ahead(std::span<const Wanted> wanted,
                   const std::function<void(std::size_t done, std::size_t total)>& on_plan);
-  // The plan's time without proof or caching, for comparing many requests of which few will run.
+  // The plan's time without proof or caching, for comparing many requests when few will run.
   std::int64_t unproved_time_ps(const Request& request) const;
   // A study of a plan from elsewhere. The memory limit applies to it as well.
   std::shared_ptr<Study> of(std::shared_ptr<const Plan> plan) const;

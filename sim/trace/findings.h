@@ -19,7 +19,7 @@ TraceFinding finding_of(const Trace& trace, const std::vector<OpId>& at, std::ve
 
 // "communicator 'tp'"; "communicator [0-7]" if it has no name.
 std::string communicator_text(const Trace& trace, std::int32_t communicator);
-// "line 3", "lines 3, 5, .. (20 in all)".
+// "line 3", "lines 3, 5, .. (20 in total)".
 std::string lines_text(const Trace& trace, const std::vector<OpId>& at);
 // "rank 3", "ranks 0-2".
 std::string ranks_words(const std::vector<Rank>& ranks);

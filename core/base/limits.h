@@ -78,7 +78,7 @@ inline constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 28;
 inline constexpr std::int64_t kMaxBoundWork = std::int64_t{1} << 33;
 // Boxes that a proof can hold: a few GB.
 inline constexpr std::int64_t kMaxProofPieces = std::int64_t{1} << 25;
-// Bits of the table of which of a rank's steps precede which: 1 GiB.
+// Bits of the table that records which of a rank's steps precede which others: 1 GiB.
 inline constexpr std::size_t kMaxOrderBits = std::size_t{1} << 33;
 // Transfers in flight at one time in a simulation, of about 300 bytes each, and transfers of one
 // step in total: more would take hours.

@@ -19,8 +19,8 @@ namespace reshard {
 // How an operator's tensor is placed along one axis: Placement's kinds, and two partials that
 // PyTorch's operators produce but users do not write:
 //   NormPartial  addends x that represent their norm of order p: (sum of |x|^p)^(1/p)
-//   MaskPartial  input of a look-up: indices, of which each rank handles those into its own part of
-//                the table; output: rows, each non-zero on the rank that handled it, to be summed
+//   MaskPartial  input of a look-up: indices; each rank handles those into its own part of the
+//                table; output: rows, each non-zero on the rank that handled it, to be summed
 struct OpPlacement {
   enum class Kind : std::uint8_t {
     Replicate,

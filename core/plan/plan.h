@@ -5,8 +5,8 @@
 // Tensors. A plan redistributes one tensor or several, each with its own request (dtype, shape,
 // meshes, placements). All boxes of a plan have the same number of dims: that of the tensor with
 // the most, at least 1. A tensor with fewer has leading dims of extent 1, so a 0-d tensor has shape
-// (1). The ranks are those of all tensors. In place of a tensor there can be a series of them
-// (core/plan/series.h); executors take the plan that written_out() makes of it.
+// (1). The ranks are those of all tensors. A series of tensors (core/plan/series.h) can take the
+// place of one; executors take the plan that written_out() makes of it.
 //
 // Buffers. Each belongs to a tensor and has its dtype. Source and destination of every tensor come
 // first, in turn, so that 0 and 1 are those of the first tensor; then the temporaries. A buffer has
@@ -266,8 +266,8 @@ struct Plan {
   IndexVector<Slot, Rank> ranks;  // ascending: those of all tensors
   IndexVector<BufferId, Buffer> buffers;
   IndexVector<StepId, Step> steps;
-  // Whether executors may free a rank's source after the last step that reads it, and have to
-  // allocate destinations only for the first step that writes them. Does not change the values.
+  // Whether executors may free a rank's source after the last step that reads it, and need not
+  // allocate destinations before the first step that writes them. Does not change the values.
   bool frees_sources = false;
   Stages stages;  // empty: all tensors at once
 
@@ -283,7 +283,7 @@ struct Plan {
   Buffer& buffer(BufferId id) { return buffers[id]; }
   const Request& request(TensorId tensor) const { return tensors[tensor]; }
   const Request& request(BufferId id) const { return request(buffer(id).tensor()); }
-  // The dim of the buffer's boxes that counts the tensors of a series; none if it is of one tensor.
+  // The dim of the buffer's boxes that counts the tensors of a series; none without a series.
   std::optional<int> series_dim(BufferId id) const {
     const Request& of = request(id);
     return of.tensors() > 1 ? std::optional(dims() - of.shape().size()) : std::nullopt;

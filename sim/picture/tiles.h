@@ -31,7 +31,7 @@ struct Tile {
   Box box;                              // global indices, within the slice
   std::vector<std::int32_t> positions;  // mesh positions holding a part of it, ascending; not empty
 };
-// The tiles of a slice that some rank holds, row-major: all, unless the layout is one of explicit
+// The tiles of a slice that some rank holds, row-major: all tiles, unless the layout has explicit
 // boxes. At most 256 in all slices together.
 std::vector<Tile> tiles_of(const Layout& layout, const TileView& view, const Box& slice);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Studies by request, planner, topology and transport: each is made once and cached, those of jobs
-// that are alike are carried over, and many are planned on all processors.
+// that are alike are carried over, and many can be planned at once, on all processors.
 #pragma once
 
 #include <array>

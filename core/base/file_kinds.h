@@ -10,10 +10,10 @@ namespace reshard {
 struct FileKind {
   // Kinds that some command reads: "topology", "plan", "trace", "report", "measured", "matrices",
   // "copies".
-  // "log" may contain one of them, "json" and "xml" are of no known kind, "empty" has no content.
-  // All others: "".
+  // "log" may contain one of them; "json" and "xml" are of no known kind; "empty" has no content.
+  // "" for everything else.
   std::string_view id;
-  std::string_view what;  // "a Chrome trace, as torch.profiler writes it"
+  std::string_view what;  // "a PyTorch flight recorder dump"
 };
 // Looks at the first 64 KiB of a file; null if the kind is unknown.
 const FileKind* file_kind(std::string_view text);

@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxDimPieces = std::size_t{1} << 26;
 
 // Bytes of a line of any text, and of a topology file.
 inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 20;
-// Bytes of a plan's text: a plan of 10^6 messages has about 100 MB.
+// Bytes of a plan's text: a plan of 10^6 messages takes about 100 MB.
 inline constexpr std::size_t kMaxPlanTextBytes = std::size_t{4} << 30;
 // Buffer and step numbers in a plan's text.
 inline constexpr std::int64_t kMaxPlanNumber = std::int64_t{1} << 30;
@@ -45,8 +45,8 @@ inline constexpr std::size_t kMaxPorts = 64, kMaxShared = 256, kMaxFabric = 1024
                              kMaxRoutes = 256, kMaxHops = 16, kMaxNameLength = 64;
 // Members of all groups and pair lists in total.
 inline constexpr std::size_t kMaxGroupMembers = std::size_t{1} << 20;
-// Device classes (their routing rules form a square table) and resources (flows are listed by
-// them).
+// Device classes (their routing rules form a square table) and resources (flows are listed per
+// resource).
 inline constexpr std::int64_t kMaxDeviceClasses = 1024;
 inline constexpr std::int64_t kMaxResources = std::int64_t{1} << 24;
 
@@ -78,7 +78,7 @@ inline constexpr std::int64_t kMaxBlocks = std::int64_t{1} << 28;
 inline constexpr std::int64_t kMaxBoundWork = std::int64_t{1} << 33;
 // Boxes that a proof can hold: a few GB.
 inline constexpr std::int64_t kMaxProofPieces = std::int64_t{1} << 25;
-// Bits of the table of which of a rank's steps precede which: 1 GiB.
+// Bits of the table that records which of a rank's steps precede which others: 1 GiB.
 inline constexpr std::size_t kMaxOrderBits = std::size_t{1} << 33;
 // Transfers in flight at one time in a simulation, of about 300 bytes each, and transfers of one
 // step in total: more would take hours.

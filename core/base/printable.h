@@ -26,7 +26,7 @@ std::string printable(std::string_view text, std::size_t limit = std::string_vie
 // The same, but keeps '\n'.
 std::string printable_lines(std::string_view text, std::size_t limit = std::string_view::npos);
 
-// A path as messages show it: of a long one, the beginning and the end.
+// A path as messages show it: a long one is reduced to its beginning and its end.
 std::string shown_path(std::string_view path);
 
 }  // namespace reshard

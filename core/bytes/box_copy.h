@@ -70,7 +70,7 @@ struct BoxRows {
   }
 
  private:
-  // Adds the next dim outwards; joins it to the one before if all arrays continue there.
+  // Adds the next outer dim; merges it into the one inside it if both are contiguous in all arrays.
   void add(std::int64_t extent, const Offsets& stride) {
     bool joins = true;
     for (std::size_t i = 0; i < stride.size(); ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The items of a request if a layout is not a product: the tensor is cut wherever the boxes of some
-// rank begin or end, dim by dim, until every part has one set of holders and one set of needing
-// ranks.
+// The items of a request with a layout that is not a product: the tensor is cut wherever the boxes
+// of some rank begin or end, dim by dim, until every part has one set of holders and one set of
+// needing ranks.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct BoxEnds {
 
 // Null if the rank has no box.
 const ShardPlace* place_of(const std::vector<ShardPlace>& places, Slot slot);
-// A global index in the shard of a rank that has one of the places; `lo` can have dims before those
-// of the tensor.
+// Converts a global index to one in the shard of a rank that has one of the places; `lo` can have
+// dims before those of the tensor.
 DimVector local_index(const std::vector<ShardPlace>& places, Slot slot, DimVector lo);
 
 // A box of the tensor, in global indices, and the index of its BoxEnds.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What must end where, of all tensors of a job, as plain data. Planners read it; the proof does
+// What must end up where, for all tensors of a job, as plain data. Planners read it; the proof does
 // not, so that an error in here is caught.
 //
-// A job is one request or many that are moved together. Tensors with equal requests, as those of
-// most layers are, form a *kind*: which rank holds and needs which elements is computed once per
+// A job is one request or many that are moved together. Tensors with equal requests, as in most
+// layers of a model, form a *kind*: which rank holds and needs which elements is computed once per
 // kind.
 #pragma once
 
@@ -26,9 +26,9 @@ namespace reshard {
 // TensorKind::holder_sets().
 using HolderSet = std::int32_t;
 
-// Tensors with equal requests, and what planners look up of them repeatedly, indexed by the job's
-// slots instead of by rank. If both layouts are products, their items (items.h) come from tables
-// dim by dim; otherwise they are boxes.
+// Tensors with equal requests, and the tables about them that planners use repeatedly, indexed by
+// the job's slots instead of by rank. If both layouts are products, their items (items.h) come from
+// tables dim by dim; otherwise they are boxes.
 class TensorKind {
  public:
   // `ranks`: the job's, ascending. The request must outlive this.
@@ -50,7 +50,7 @@ class TensorKind {
   std::size_t holder_count(HolderSet set) const {
     return boxes_ ? sets_[to_index(set)]->size() : product_->source.replica_offsets().size();
   }
-  // The positions of a set's ranks in the source mesh, ascending.
+  // The position in the source mesh of the set's i-th rank; ascends with i.
   std::int32_t holder(HolderSet set, std::size_t i) const {
     return boxes_ ? (*sets_[to_index(set)])[i] : set + product_->source.replica_offsets()[i];
   }
@@ -96,10 +96,10 @@ class Demand {
   std::span<const Request> requests() const { return requests_; }
   // Counts the tensors of a series one by one.
   std::int64_t tensor_count() const { return reshard::tensor_count(requests_); }
-  // Ranks of any request, ascending. A rank's *slot* is its index here.
+  // The ranks of all requests, ascending. A rank's *slot* is its index here.
   const std::vector<Rank>& ranks() const { return ranks_; }
   Slot slot_of(Rank rank) const;
-  // The most dims of any tensor, at least 1: those of the job's plan.
+  // The most dims of any tensor, at least 1: the number of dims of the job's plan.
   int dims() const { return dims_; }
   // In the order of their first tensors.
   const std::vector<TensorKind>& kinds() const { return kinds_; }

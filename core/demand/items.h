@@ -18,15 +18,15 @@
 namespace reshard {
 
 struct Item {
-  std::vector<PieceOverlap> cell;            // if both layouts are products: per dim
+  std::vector<PieceOverlap> cell;            // per dim, if both layouts are products
   std::int32_t source;                       // its holders: TensorKind::holder_set
   std::int32_t need;                         // number of its needing ranks
   std::vector<Slot> needing;                 // ascending
   const std::vector<std::int64_t>* addends;  // to fold, ascending
-  Box box = {};                              // otherwise, in global indices
+  Box box = {};                              // in global indices, if not both are products
   const BoxEnds* ends = nullptr;
 
-  // Extents in packed coordinates, in a plan of so many dims.
+  // Extents in packed coordinates, in a plan of `plan_dims` dims.
   DimVector extents(int plan_dims) const {
     int dims = ends != nullptr ? box.dims() : static_cast<int>(cell.size());
     DimVector out(plan_dims - dims, 1);
@@ -61,8 +61,8 @@ class Items {
   // The kind must outlive this.
   explicit Items(const TensorKind& kind);
 
-  // Calls visit(item) for each, ascending by (destination cell, choice, source cell), or by the
-  // boxes.
+  // Calls visit(item) for each, ascending by (destination cell, choice, source cell), or in the
+  // order of the boxes.
   template <class Visit>
   void for_each(Visit&& visit) const {
     if (kind_.product() == nullptr) return for_each_box(visit);
@@ -133,7 +133,7 @@ class Items {
   std::vector<Need> needs_;
 };
 
-// A global index, as for_each_fragment gives it, in the rank's source or destination.
+// Converts indices given by for_each_fragment to local ones in the rank's source or destination.
 inline DimVector in_source(const Item& item, Slot slot, const DimVector& lo) {
   return item.ends == nullptr ? lo : local_index(item.ends->sources, slot, lo);
 }
@@ -144,7 +144,7 @@ inline DimVector in_destination(const Item& item, Slot slot, const DimVector& lo
 // Splits `box`, in packed coordinates of the item, into boxes that are consecutive in source,
 // destination and packed coordinates. Calls visit(source_lo, destination_lo, packed_lo, extents)
 // for each; the first two are for in_source and in_destination, packed_lo counts from the corner of
-// `box`. If the box has more dims than the kind, so have all of these.
+// `box`. If the box has more dims than the kind, so do all of these.
 template <class Visit>
 void for_each_fragment(const TensorKind& kind, const Item& item, const Box& box, Visit&& visit) {
   if (item.ends != nullptr) {
@@ -191,7 +191,7 @@ void for_each_fragment(const TensorKind& kind, const Item& item, const Box& box,
 struct NeededPart {
   std::int32_t source;  // TensorKind::holder_set
   std::int64_t elements;
-  std::span<const PieceOverlap> cell;  // of products
+  std::span<const PieceOverlap> cell;  // if both layouts are products
   const Box* box = nullptr;            // otherwise
   const BoxEnds* ends = nullptr;
 };

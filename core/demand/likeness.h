@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Jobs that are planned alike: the same tensors on other ranks that lie in the same way.
+// Jobs that can share a plan: the same tensors, laid out in the same way on other ranks.
 //
 // Two jobs are *alike* on a topology if their ranks, each in ascending order, correspond one to
 // one, such that the requests are equal with each rank in place of the corresponding one,
 // corresponding ranks are the same device of their nodes, and ranks of one node correspond to ranks
 // of one node. All nodes of a topology are equal and every node reaches every other by the same
-// rule, so the renaming is one of the machine, too; and it keeps the order of ranks, nodes and
-// resources, by which ties are broken. So a plan of one job is one of the other, with the same
-// slots, buffers and steps (core/plan/carried_over.h), and takes as long.
+// rule, so the renaming is a symmetry of the machine, too; and it keeps the order of ranks, nodes
+// and resources, by which ties are broken. So a plan of one job, with its ranks renamed, is a plan
+// of the other, with the same slots, buffers, steps (core/plan/carried_over.h) and time.
 #pragma once
 
 #include <span>

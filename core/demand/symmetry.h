@@ -9,16 +9,16 @@
 // each digit can be shifted (modulo its prime). Digits of several meshes that shift the same ranks
 // in the same way are one digit. A dim that is cut by some digits in the source and by others in
 // the destination ties them, from the outermost on: the pieces of both stay aligned only if tied
-// digits shift together; digits that some tensor ties are tied for all. So the classes of tied
+// digits shift together; digits tied by one tensor are tied for all. So the classes of tied
 // digits give the generators; they commute, and each is of prime order. Every generator is then
 // tested against the commodities and the machine, and dropped if it fails, as with uneven shapes:
 // the result is always right and sometimes small.
 //
-// A group of more than 2^13 copied hops per commodity, or 2^16 of a job of many tensors, is reduced
-// to a subgroup by dropping generators. Those that keep every rank on its node go last: they keep a
-// node's NICs equally busy. Among the others, those that move commodities go last: the rest copy
-// trees within a commodity, which adds steps and messages, and fewer copies would also balance the
-// load.
+// A group of more than 2^13 copied hops per commodity, or 2^16 for a job of many tensors, is
+// reduced to a subgroup by dropping generators. Those that keep every rank on its node go last:
+// they keep a node's NICs equally busy. Among the others, those that move commodities go last: the
+// rest copy trees within a commodity, which adds steps and messages, and fewer copies would also
+// balance the load.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fits plans into the memory of ranks. A plan that needs more than a limit first gets its steps in
-// turn, so that temporaries of different steps are not held together, then large boxes that are
-// contiguous, so that fewer are packed (packed_messages.h), then its exchanges in waves (waves.h),
-// as few as fit: every wave costs a launch.
+// Fits plans into the memory of ranks. If a plan needs more than a limit, its steps first run one
+// after another, so that temporaries of different steps are not held together; then large boxes are
+// split into contiguous ones, so that fewer are packed (packed_messages.h); then its exchanges run
+// in waves (waves.h), about as few as fit: every wave costs a launch.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace reshard {
 
 // What a rank may use, all of it counted as in held_memory.h. Bytes; without a value, no limit.
 struct MemoryLimits {
-  std::optional<std::int64_t> limit_bytes = {};  // in all
+  std::optional<std::int64_t> limit_bytes = {};  // in total
   std::optional<std::int64_t> extra_bytes = {};  // beyond source and destination of all tensors
   bool free_sources = false;  // the plan may rely on executors that free them (Plan::frees_sources)
   bool any() const { return limit_bytes || extra_bytes; }
@@ -40,8 +40,8 @@ std::int64_t excess_bytes(const MemoryNeeds& needs, const MemoryLimits& limits);
 // be met.
 void require_fit(std::string_view who, const MemoryNeeds& needs, const MemoryLimits& limits);
 
-// Sets Plan::frees_sources, and cuts `plan` into as few waves as fit, or, if it never fits, into as
-// many as possible. `needs` are then limits that it would fit.
+// Sets Plan::frees_sources, and cuts `plan` into about as few waves as fit, or, if it never fits,
+// into as many as possible; `needs` then gives limits that it would fit.
 struct Fitted {
   MemoryNeeds needs;
   bool changed = false;  // the steps, or their order

@@ -46,14 +46,14 @@ struct BlockSide {
                  // input, reduce_scatter's output)
   bool uniform;  // all members of a group hold the same indices here (all_gather's output,
                  // reduce_scatter's input)
-  std::array<bool, kMaxDims> uncut{};  // dims of which each member holds the same indices at both
+  std::array<bool, kMaxDims> uncut{};  // dims in which each member holds the same indices at both
                                        // ends: blocks are as long as shards there
 };
 
 // Throws InputError beyond kMaxBlocks.
 void check_block_count(const RankGroups& groups);
 
-// Per group, the extents of the box of a block. No elements: nothing of the group moves.
+// Per group, the extents of the box of a block; without elements if nothing moves in the group.
 std::vector<Shape> block_boxes(const RankGroups& groups, const BlockSide& input,
                                const BlockSide& output);
 

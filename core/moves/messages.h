@@ -10,7 +10,7 @@ namespace reshard {
 // Appends the boxes as parts of `slot`. Throws InputError beyond kMaxMoves.
 void add_fills(FillStep& fill, Slot slot, BufferId buffer, const std::vector<Box>& boxes);
 
-// Sorts the parts by slot, and the operands in their order.
+// Sorts the parts by slot, and the operands along with them.
 void sort_parts(ReduceStep& step);
 
 class MessageSorter {

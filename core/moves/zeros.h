@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The zeros of S -> P(sum), and of the padding of shards.
+// The zeros that S -> P(sum) leaves, and those in the padding of shards.
 #pragma once
 
 #include "core/demand/demand.h"

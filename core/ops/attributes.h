@@ -71,13 +71,13 @@ class OpAttributes {
   std::vector<std::pair<std::string, OpValue>> values_;
 };
 
-// ---- what more than one side reads: rules, decompositions, and what computes values. Each throws
-// InputError "attr NAME: ..." for a value that does not fit.
+// ---- attributes that several callers read: rules, decompositions and the code that computes
+// values. Each function throws InputError "attr NAME: ..." for a value that does not fit.
 
-// A dim of `dims`, of which 0 counts as 1, as 0 .. dims - 1; -1 is the last.
+// Converts a dim from -dims .. dims - 1 to 0 .. dims - 1; 0 dims count as 1.
 int dim_in_range(std::int64_t dim, int dims, std::string_view attribute);
 
-// What becomes of the losses of elements: the attribute "reduction".
+// How the losses of elements are combined: the attribute "reduction".
 enum class Reduction : std::int64_t { None = 0, Mean = 1, Sum = 2 };
 Reduction loss_reduction(const OpAttributes& attributes);
 
@@ -89,7 +89,7 @@ double norm_order(const OpAttributes& attributes);
 std::int64_t index_in_dim(const OpAttributes& attributes, std::int64_t length);
 
 // "start", "end" and "step" of a slice of a dim of this length: 0 <= start <= end <= length; narrow
-// has "start" and "length", which must lie in the dim.
+// has "start" and "length", which must be within the dim.
 struct DimSlice {
   std::int64_t start, end, step;
   std::int64_t count() const { return ceil_div(end - start, step); }
@@ -99,7 +99,7 @@ DimSlice slice_in_dim(const OpAttributes& attributes, std::int64_t length);
 // A dim of this length in pieces of `size`, the last one with the rest; an empty dim is one piece.
 std::vector<std::int64_t> pieces_of(std::int64_t length, std::int64_t size);
 
-// One number for each of `dims`; a single one is for all of them.
+// One number for each of `dims`; a single one applies to all of them.
 std::vector<std::int64_t> number_per_dim(const OpAttributes& attributes, std::string_view name,
                                          std::size_t dims, const std::vector<std::int64_t>& absent,
                                          bool empty_is_absent = false);

@@ -18,9 +18,9 @@ namespace reshard {
 
 // How an operator's tensor is placed along one axis: Placement's kinds, and two partials that
 // PyTorch's operators produce but users do not write:
-//   NormPartial  addends x that mean their norm of order p: (sum of |x|^p)^(1/p)
-//   MaskPartial  input of a look-up: indices, of which each rank handles those into its own part of
-//                the table; output: rows, each non-zero on the rank that handled it, to be summed
+//   NormPartial  addends x that represent their norm of order p: (sum of |x|^p)^(1/p)
+//   MaskPartial  input of a look-up: indices; each rank handles those into its own part of the
+//                table; output: rows, each non-zero on the rank that handled it, to be summed
 struct OpPlacement {
   enum class Kind : std::uint8_t {
     Replicate,
@@ -84,9 +84,9 @@ struct TensorMeta {
   friend bool operator==(const TensorMeta&, const TensorMeta&) = default;
 };
 
-// A tensor as an operator sees it. `of_view`: a view made its _StridedShard; PyTorch remembers this
-// and its cost model then counts gathers of it as free. `at_least_zero`: all elements and addends
-// are known to be non-negative.
+// A tensor as an operator sees it. `of_view`: its _StridedShard was made by a view; PyTorch
+// remembers this and its cost model then counts gathers of it as free. `at_least_zero`: all
+// elements and addends are known to be non-negative.
 struct TensorSpec {
   TensorMeta meta;
   OpPlacements placements;
@@ -103,9 +103,9 @@ struct OpArgument {
   std::vector<const TensorSpec*> tensors;
 };
 
-// Arguments that our rule of an operator does not cover although PyTorch's does. If it is known
-// what PyTorch chose for them, that can be used instead. Arguments that PyTorch refuses too are a
-// plain InputError.
+// Thrown for arguments that our rule for an operator does not cover although PyTorch's does. If it
+// is known what PyTorch chose for them, that can be used instead. Arguments that PyTorch refuses
+// too are a plain InputError.
 class NotCovered : public InputError {
  public:
   using InputError::InputError;

@@ -63,7 +63,7 @@ struct Decision {
 enum class Ties : std::uint8_t {
   // As PyTorch: the last zero-cost candidate in which nothing moves, else the first of least cost.
   Torch,
-  // As PyTorch for the positions of lists: the first of least cost.
+  // As PyTorch does for each position of a list: the first of least cost.
   First,
   // The first of least cost in which the fewest inputs move.
   Fewest
@@ -87,7 +87,7 @@ Decision decide(const OpCall& call, std::span<const std::int32_t> sizes, const M
                 const Choosing& choosing = {});
 
 // A decision for one of `decision`'s candidates (Decision::all); its own list of candidates is
-// empty, and its runner-up is the one that had been chosen. `inputs`: the call's flat inputs.
+// empty, and its runner-up is the one chosen before, if another. `inputs`: the call's flat inputs.
 Decision taking(const Decision& decision, const Candidate& candidate,
                 const std::vector<const TensorSpec*>& inputs);
 

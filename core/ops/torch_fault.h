@@ -19,7 +19,7 @@ struct TorchChoice {
   const Decision& torch;  // equal to `right` where PyTorch's rows are right
 
   bool differs() const;
-  // Whether a present input is wanted in other placements than it has.
+  // Whether a present input is wanted in placements other than its own.
   bool moves(std::size_t input) const;
 };
 

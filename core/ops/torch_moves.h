@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cost of a redistribution of an operator's input by PyTorch's model, and its steps.
+// PyTorch's model of redistributing an operator's input: the cost and the steps.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class TorchMoves {
   TorchMoves(MeshRef mesh, std::int32_t devices_per_host);
 
   // In microseconds. Infinite for what PyTorch's search may not choose: from one partial to
-  // another, from a shard to a partial, and with a _StridedShard that a user made. Free are tensors
-  // that are replicated on all axes, and steps of a _StridedShard that a view made.
+  // another, from a shard to a partial, and with a _StridedShard that a user made. Tensors that are
+  // replicated on all axes are free, and so are steps of a _StridedShard that a view made.
   double cost_us(const TensorSpec& from, const OpPlacements& to) const;
   // In the order of PyTorch's planner.
   std::vector<OpStep> steps(const TensorSpec& from, const OpPlacements& to) const;

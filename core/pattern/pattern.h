@@ -41,7 +41,7 @@ struct PatternMismatch {
   std::int64_t count;             // elements that differ
   std::int64_t index;             // row-major global index of the first of them, in local order;
                                   // -1: it is in the shard's padding
-  std::uint64_t expected, found;  // its bits, as Pattern::source_bits gives them
+  std::uint64_t expected, found;  // bits of that element, as Pattern::source_bits gives them
 };
 
 class Pattern {

@@ -15,7 +15,7 @@ namespace reshard {
 enum class BufferRole : std::uint8_t { Source, Destination, Temporary };
 
 // A buffer's local shape per slot, in one flat array. Copies share it until one of them changes, so
-// that equal tensors of a job have one.
+// that equal tensors of a job need only one.
 class Buffer {
  public:
   // At first no rank has it.
@@ -25,7 +25,7 @@ class Buffer {
         first_(first),
         dims_(dims),
         extents_(std::make_shared<std::vector<std::int64_t>>(slots * to_index(dims), -1)) {}
-  // One of another tensor with the same shapes.
+  // A buffer of another tensor, with the same shapes.
   Buffer of(TensorId tensor) const {
     Buffer out = *this;
     out.tensor_ = tensor;

@@ -8,8 +8,8 @@
 
 namespace reshard {
 
-// The plan of a job as a plan of `requests`, a job that is alike (core/demand/likeness.h): the same
-// for each slot. CheckFailure if the two have other numbers of tensors or ranks.
+// The plan of a job as a plan of `requests`, a job that is alike (core/demand/likeness.h): every
+// slot does the same. CheckFailure if the two jobs differ in their numbers of tensors or ranks.
 Plan carried_over(const Plan& plan, std::span<const Request> requests);
 
 }  // namespace reshard

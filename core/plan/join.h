@@ -10,7 +10,7 @@
 
 namespace reshard {
 
-// A plan as a part of one for more tensors: tensor t of the plan is tensors[t] there.
+// A plan as part of one for more tensors, in which its tensor t is number tensors[t].
 struct PlanOfTensors {
   const Plan* plan;
   std::vector<TensorId> tensors;

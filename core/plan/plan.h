@@ -5,8 +5,8 @@
 // Tensors. A plan redistributes one tensor or several, each with its own request (dtype, shape,
 // meshes, placements). All boxes of a plan have the same number of dims: that of the tensor with
 // the most, at least 1. A tensor with fewer has leading dims of extent 1, so a 0-d tensor has shape
-// (1). The ranks are those of all tensors. In place of a tensor there can be a series of them
-// (core/plan/series.h); executors take the plan that written_out() makes of it.
+// (1). The ranks are those of all tensors. A series of tensors (core/plan/series.h) can take the
+// place of one; executors take the plan that written_out() makes of it.
 //
 // Buffers. Each belongs to a tensor and has its dtype. Source and destination of every tensor come
 // first, in turn, so that 0 and 1 are those of the first tensor; then the temporaries. A buffer has
@@ -24,7 +24,7 @@
 // order, and those of different streams overlap as their dependencies allow.
 //
 // Stages. If the job's tensors have an order (core/layout/stages.h), a step works on tensors of one
-// stage, and the dependencies of the steps hold that order on every rank.
+// stage, and the dependencies of the steps enforce that order on every rank.
 //
 // Boxes. A move copies a box of one buffer to a box of equal extents in another, both in local
 // coordinates. Ranks are written as slots: positions in Plan::ranks. 10^6 messages of one 2-d box
@@ -49,7 +49,8 @@ namespace reshard {
 inline constexpr BufferId kSourceBuffer{0};
 inline constexpr BufferId kDestinationBuffer{1};
 
-// With 32 thread blocks each they fit on an H100 (132 multiprocessors); on less they get fewer.
+// With 32 thread blocks each they fit on an H100 (132 multiprocessors); on smaller GPUs
+// they get fewer.
 inline constexpr std::int32_t kMaxStreams = 4;
 
 // Copies the box of `source` at source_lo to the box of `destination` at destination_lo. Extents >
@@ -93,7 +94,7 @@ class MoveList {
   std::vector<Coordinates> coordinates_;  // `dims_` per move
 };
 
-// Throws InputError if the list of a step has kMaxMoves, which is as many as it can have.
+// Throws InputError if a step's list is full, with kMaxMoves moves.
 void check_size(const MoveList& moves);
 
 // Moves [first, first + count) of the step's list.
@@ -218,8 +219,8 @@ struct CollectiveStep {
 };
 
 // destination box = (operand 0 op operand 1 op ...) / divisor; all boxes have the same extents and
-// are on one rank. Parts ascend by slot; a slot can have several. R becomes P(sum) by one operand
-// and a divisor.
+// are on one rank. Parts ascend by slot; a slot can have several. R -> P(sum) has one operand and a
+// divisor.
 struct ReduceStep {
   struct Operand {
     BufferId buffer;
@@ -265,8 +266,8 @@ struct Plan {
   IndexVector<Slot, Rank> ranks;  // ascending: those of all tensors
   IndexVector<BufferId, Buffer> buffers;
   IndexVector<StepId, Step> steps;
-  // Whether executors may free a rank's source after the last step that reads it, and have to
-  // allocate destinations only for the first step that writes them. Does not change the values.
+  // Whether executors may free a rank's source after the last step that reads it, and need not
+  // allocate destinations before the first step that writes them. Does not change the values.
   bool frees_sources = false;
   Stages stages;  // empty: all tensors at once
 
@@ -282,12 +283,12 @@ struct Plan {
   Buffer& buffer(BufferId id) { return buffers[id]; }
   const Request& request(TensorId tensor) const { return tensors[tensor]; }
   const Request& request(BufferId id) const { return request(buffer(id).tensor()); }
-  // The dim of the buffer's boxes that counts the tensors of a series; none if it is of one tensor.
+  // The dim of the buffer's boxes that counts the tensors of a series; none without a series.
   std::optional<int> series_dim(BufferId id) const {
     const Request& of = request(id);
     return of.tensors() > 1 ? std::optional(dims() - of.shape().size()) : std::nullopt;
   }
-  // How many boxes of different tensors the move is.
+  // How many boxes the move consists of: one per tensor, if it is of a series.
   std::int64_t boxes_of(const MoveList& moves, std::size_t i) const {
     std::optional<int> dim = series_dim(moves.source(i));
     return dim ? moves.extent(i, *dim) : 1;
@@ -300,7 +301,7 @@ struct Plan {
   std::int64_t buffer_bytes(BufferId id, Slot slot) const {
     return buffer(id).elements(slot) * element_bytes(id);
   }
-  // If the tensor is a series: for its tensors from `first` on.
+  // `first`: for a series, the first of its tensors that the temporary is for.
   BufferId add_temporary(TensorId tensor = TensorId{0}, std::int64_t first = 0);
   StepId add_step(StepBody body, std::vector<StepId> after, std::vector<int> axes = {});
 };
@@ -331,7 +332,7 @@ inline Shape plan_shape(const Shape& shape) {
   return plan_shape(shape, shape.size() == 0 ? 1 : shape.size());
 }
 
-// A box of a shard of that tensor, in the plan's dims.
+// A box of a tensor's shard in the plan's dims, `dims` of them.
 Box plan_box(const Box& box, int dims);
 
 // The boxes that a collective's group reads and writes on each of its members.
@@ -361,19 +362,19 @@ inline bool is_empty(const StepBody& body) {
   return std::visit([](const auto& of_kind) { return of_kind.is_empty(); }, body);
 }
 
-// Calls visit(slot) for every slot that the step names, in no particular order, for some more than
+// Calls visit(slot) for every slot that the step names, in no particular order, some more than
 // once.
 template <class Visit>
 void for_each_slot(const Step& step, Visit&& visit) {
   std::visit([&](const auto& body) { body.for_each_slot(visit); }, step.body);
 }
 
-// One of the buffers of a step that is not empty.
+// One of the buffers that the step uses; the step must not be empty.
 inline BufferId any_buffer(const Step& step) {
   return std::visit([](const auto& body) { return body.any_buffer(); }, step.body);
 }
 
-// Whether ranks talk to each other in it.
+// Whether bytes move between ranks in it.
 inline bool communicates(const Step& step) {
   return exchange_of(step) != nullptr || collective_of(step) != nullptr;
 }

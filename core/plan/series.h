@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans the tensors of a large job that lie alike as one tensor.
+// Plans those tensors of a large job that have equal layouts as one tensor.
 //
 // The layers of a model have equal tensors: requests that are equal but for the name. A *series*
 // joins such tensors of one stage into one request (Request::as_series) with an additional first
@@ -27,12 +27,12 @@ struct SeriesJob {
   std::size_t tensor_count() const;            // in the job
 };
 
-// Replaces every two or more tensors that can be joined by a series. Tensors that are folded,
-// divided or made Partial remain single.
+// Replaces every set of two or more tensors that can be joined with a series. Tensors that are
+// folded, divided or made Partial remain single.
 SeriesJob in_series(std::span<const Request> requests, const Stages& stages = {});
 
-// A string of length `all` consists of equally long strings of `tensors` tensors, one after
-// another. Divides [lo, hi) of it: calls visit(first, end, from, to, of), in order, either for
+// A string of length `all` consists of the equally long strings of `tensors` tensors, one after
+// another. Divides its range [lo, hi): calls visit(first, end, from, to, of), in order, either for
 // tensors [first, end) as a whole or for the fraction from/of to to/of of one tensor.
 template <class Visit>
 void for_each_share(std::int64_t tensors, Int128 lo, Int128 hi, Int128 all, Visit&& visit) {

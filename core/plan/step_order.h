@@ -25,9 +25,9 @@ class StepOrder {
   // Whether the rank starts each of its steps only when those listed before it are done.
   bool in_turn(Slot slot) const { return tables_[to_index(class_of(slot))].in_turn; }
 
-  // Two steps in which the slot has a part, of which one belongs to an earlier stage than the
-  // other, although the slot could start `later` before `earlier` is done. None if the plan's
-  // stages follow one another on every rank.
+  // Two steps in which the slot has a part: `earlier` belongs to an earlier stage than `later`, but
+  // the slot could start `later` before `earlier` is done. None if the plan's stages follow one
+  // another on every rank.
   struct OutOfTurn {
     Slot slot;
     std::int32_t earlier, later;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans of jobs in which tensors have an order (core/layout/stages.h).
+// Plans for jobs in which tensors have an order (core/layout/stages.h).
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace reshard {
 
-// The planner's name in a plan with stages by several planners.
+// Named as the planner of a plan if several planners made its stages.
 inline constexpr std::string_view kByStage = "by-stage";
 
 // make_plan for a job in stages: the planner plans the tensors of each stage together, and the

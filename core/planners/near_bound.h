@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Large jobs for which p2p takes hardly longer than the least time: trees, which take seconds to
+// Large jobs for which p2p takes barely longer than the least time: trees, which take seconds to
 // find, could gain no more than the difference.
 #pragma once
 

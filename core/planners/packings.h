@@ -22,8 +22,9 @@ struct Aim {
 };
 class Packings {
  public:
-  // `bound_ps` is the target time. `fewer_trees`: of a job, so that it has more chunks with as many
-  // moves; within a memory limit small slices count. All must outlive this.
+  // `bound_ps` is the target time. `fewer_trees`: for a job, small trees are given up, so that as
+  // many moves make more chunks; not under a memory limit, where small slices count. All references
+  // must outlive this.
   Packings(const Commodities& commodities, const RankRoutes& routes, const Symmetry& symmetry,
            std::int64_t bound_ps, bool fewer_trees)
       : commodities_(commodities),

@@ -79,15 +79,15 @@ struct PlannerInput {
   MemoryLimits memory = {};            // of every rank; made_by fits plans into them
   PlanTime plan_time;                  // set for `auto`; `packed` uses it if set
   bool steps_in_turn = false;          // the transport runs the steps of a stream in turn
-  std::int64_t jobs = 1;               // that are planned for one, this included: its stages
+  std::int64_t jobs = 1;               // jobs joined into one plan, this included: its stages
   // What the first use of a plan takes in addition to its time; empty: nothing is counted.
   std::function<std::int64_t(const Plan&)> first_use_ps = {};
   const Plan* p2p = nullptr;  // p2p's plan, if it is already made
   // How long that takes, if only a faster plan is of use.
   std::optional<std::int64_t> p2p_ps = {};
   Explanation* explanation = nullptr;  // optional
-  // If set, a planner that weighs others passes their plans of the demand, and the reasons for them
-  // if it explains.
+  // If set, a planner that weighs others calls it with their plans for the demand, and with the
+  // reasons for them if it explains.
   std::function<void(std::string_view planner, const Plan& plan, const Explanation* why)>
       on_candidate = {};
   PlanFindings* found = nullptr;  // optional
@@ -97,7 +97,7 @@ struct PlannerRow {
   std::string_view name;
   std::string_view purpose;  // one line for --help and `doctor`
   Plan (*make)(const Demand& demand, const PlannerInput& input);
-  bool weighs_others = false;     // takes a plan of another planner, by plan_time
+  bool weighs_others = false;     // picks a plan of another planner, by plan_time
   bool each_tensor = false;       // plans each tensor of a job by itself
   bool needs_placements = false;  // made_by refuses requests with other layouts
 };
@@ -123,8 +123,8 @@ Plan made_by(const PlannerRow& planner, const Demand& demand, const PlannerInput
 Plan make_plan(const PlannerRow& planner, const Demand& demand, const PlannerInput& input);
 
 // Whether the planner plans the tensors of the job, or of each of its stages, only together.
-// Tensors that lie alike can then be planned as series (core/plan/series.h), and are if the job is
-// large.
+// Tensors with equal layouts can then be planned as series (core/plan/series.h), and are if the job
+// is large.
 bool plans_only_together(const PlannerRow& planner, std::span<const Request> requests,
                          const Stages& stages);
 

@@ -30,11 +30,11 @@ class Senders {
 
   // Whether some replicas are nearer than others.
   bool differ() const { return !node_of_.empty(); }
-  // Announces bytes that pick() or pick_near() will be asked for: all of them before the first.
+  // Announces bytes that pick() or pick_near() will be called with; all before the first of these.
   void expect(Set set, std::int64_t bytes) {
     kinds_[set.kind].sets[to_index(set.number)].expected += bytes;
   }
-  // The same among the replicas on the receiver's node; nothing if they have sent their share.
+  // Like pick(), among the replicas on the receiver's node; nothing if they have sent their share.
   std::optional<Slot> pick_near(Set set, std::int64_t bytes, Rank receiver);
 
  private:

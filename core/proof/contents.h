@@ -86,8 +86,8 @@ class Contents {
     return covered;
   }
   std::int64_t volume() const { return volume_; }
-  // Two pieces that overlap, if any. O(n log n) for pieces that straight cuts can separate, as the
-  // pieces of all layouts are; the rest are compared pair by pair.
+  // Two pieces that overlap, if any. O(n log n) for pieces that straight cuts can separate, as they
+  // can those of mesh layouts; the rest are compared pair by pair.
   std::optional<std::pair<std::size_t, std::size_t>> first_overlap() const;
 
  private:
@@ -99,7 +99,7 @@ class Contents {
   bool meets(std::size_t i, const Box& box) const;
   bool overlap(std::size_t i, std::size_t j) const;
   using Numbers = std::vector<std::uint32_t>;
-  // Pieces halved again and again along the dim in which most of them lie side by side, down to
+  // Pieces halved again and again along the dim in which most of them are side by side, down to
   // leaves of a few. Node n has the halves 2n + 1 and 2n + 2; a node's bounds are the lowest lo and
   // the highest hi of its pieces, dim by dim.
   struct Tree {
@@ -119,7 +119,7 @@ class Contents {
       if (at[0] >= box.hi[d] || at[1] <= box.lo[d]) return false;
     return true;
   }
-  // Calls look(piece) for pieces of those leaves that have bounds which meet the box.
+  // Calls look(piece) for the pieces of every leaf with bounds that meet the box.
   template <class Look>
   void look_in(const Tree& tree, const Box& box, Look&& look) const {
     struct Range {

@@ -50,8 +50,8 @@ ProofResult check_plan(const Plan& plan);
 using RunStep = std::function<void(StepId, Operations&)>;
 std::optional<Refutation> check_operations(const Plan& plan, const RunStep& run);
 
-// In debug builds, check_operations before operations run, for plans that are proved; throws a
-// CheckFailure with what is wrong. Does nothing in other builds.
+// In debug builds, runs check_operations on a proved plan before its operations run, and throws a
+// CheckFailure that states what is wrong. Does nothing in other builds.
 void debug_check_operations(const Plan& plan, const RunStep& run);
 
 // For plans made by this library: throws CheckFailure if refuted.
@@ -69,7 +69,8 @@ std::optional<Refutation> check_structure(const Plan& plan);
 std::optional<Refutation> check_schedules(const Plan& plan,
                                           const std::vector<RankSchedule>& schedules);
 
-// rank_schedules, checked in debug builds if the plan is proved; a CheckFailure has what is wrong.
+// rank_schedules, checked in debug builds if the plan is proved; a CheckFailure states what is
+// wrong.
 std::vector<RankSchedule> checked_schedules(const Plan& plan, std::span<const Slot> slots,
                                             const SchedulePolicy& policy);
 

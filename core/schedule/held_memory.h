@@ -29,7 +29,7 @@ std::vector<std::int64_t> held_temporaries(const Plan& plan);
 // to the last step that reads it, and a destination from the first that writes it.
 std::vector<std::int64_t> held_buffers(const Plan& plan);
 
-// And what is packed of messages (packed_messages.h) while their step runs.
+// Packed messages (packed_messages.h) as well, for as long as their step runs.
 std::vector<std::int64_t> held_memory(const Plan& plan);
 
 }  // namespace reshard

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The meaning of steps, as operations on boxes. Apart from the plan itself, its text and the check
-// of its structure, only this knows the kinds of steps. Other code at most asks for collectives,
+// of its structure, only this knows the kinds of steps. Other code at most singles out collectives,
 // for which it has closed forms.
 //
 // A box is part of some rank's buffer, and an operation can involve several ranks. Executors that
@@ -52,7 +52,7 @@ using VisitMessage =
     std::function<void(Slot source, Slot destination, std::int64_t bytes, std::int64_t boxes)>;
 void for_each_message(const Plan& plan, const Step& step, const VisitMessage& visit);
 
-// A box of a message, or one of as many tensors of a series, of which `first` is the first.
+// A box of a message; in a series, one box of each of `boxes` tensors, from tensor `first` on.
 struct SentBox {
   TensorId tensor;
   std::int64_t first, boxes, bytes;  // of all boxes

@@ -79,7 +79,8 @@ struct Launch {
   std::variant<LocalWork, Messages, NativeCollective> work;
 };
 
-// What a policy decides by: one collective step. All its groups are treated the same.
+// What a policy's decision about one collective step is based on. All its groups are treated the
+// same.
 struct CollectiveFacts {
   CollectiveKind kind;
   ReduceOp op;

@@ -4,7 +4,7 @@
 // On one device a step is one or two launches for all ranks, so dependencies hold between whole
 // steps: the union of the plan's dependencies for its ranks, and of what reuse of temporaries'
 // memory adds. A step runs on the stream of a step that it depends on if that stream has nothing
-// later on it; steps that do not depend on each other get separate streams while there are any.
+// later on it; otherwise it gets a stream of its own while there are unused ones.
 // Waits that an earlier wait implies are left out.
 #pragma once
 

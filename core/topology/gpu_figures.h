@@ -19,7 +19,7 @@ struct GpuFigures {
 std::optional<GpuFigures> gpu_figures(const Machine& machine);
 
 // The data-sheet figure of a class (Machine::compute_capability). A class below the lowest known
-// one gets that one's. 0 for figures other than GpuMemory, GpuF64, GpuF32 and GpuF16.
+// one gets the figure of the lowest. 0 for figures other than GpuMemory, GpuF64, GpuF32 and GpuF16.
 std::int64_t usual_figure(Figure which, std::int32_t compute_capability);
 
 }  // namespace reshard

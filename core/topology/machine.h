@@ -43,7 +43,7 @@ enum class Figure : std::uint8_t {
   CommConnect,       // first use of a peer
   CommMemory,        // held by a communicator on each GPU,
   CommPeer,          // and for each peer that it has used, per channel
-  LaunchQueue,       // launches that a GPU can have issued and not done; missing: any number
+  LaunchQueue,       // launches that a GPU can have issued but not done; missing: any number
   ComputeUnderNccl,  // fraction left of the rate: of compute while NCCL's kernels move bytes,
   NcclUnderCompute,  // of NCCL's kernels while the GPU computes,
   ComputeUnderCopy,  // of compute while copy engines move bytes,

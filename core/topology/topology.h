@@ -5,7 +5,7 @@
 // the number k * devices_per_node + d, and rank r runs on device r. Resources have a capacity that
 // flows share. Every *port* of the node template gives each device a directed `out` and `in`; a
 // *shared* resource exists once per node (such as the host memory that staged copies cross in both
-// directions); a *fabric* resource exists once in all. Routes are rules, never a table of all
+// directions); a *fabric* resource exists once in total. Routes are rules, never a table of all
 // pairs: one rule per pair of device *classes* inside a node, one rule between nodes. A route names
 // the resources that it crosses in order, one latency, and an optional cap on each flow's rate.
 #pragma once
@@ -32,7 +32,7 @@ struct Port {
   std::int64_t out_bytes_per_s, in_bytes_per_s;
 };
 
-// One resource per node (shared) or in all (fabric).
+// One resource per node (shared) or one in total (fabric).
 struct SharedResource {
   std::string name;
   std::int64_t bytes_per_s;

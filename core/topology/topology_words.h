@@ -71,7 +71,7 @@ class Words {
 
   std::int64_t rate() { return parse_bytes_per_s(token(), place()); }
 
-  // A letter, then letters, digits, '_' and '-', at most 64 in all.
+  // A letter, then letters, digits, '_' and '-', at most 64 in total.
   static bool is_name(std::string_view name) {
     constexpr std::string_view kFollowers = "0123456789_-";
     auto is_letter = [](char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; };

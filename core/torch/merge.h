@@ -3,11 +3,11 @@
 // _optimize_transform_infos). PyTorch merges them only where the user flattened the axes into a
 // mesh; a plan here needs no such mesh, because its steps name their groups.
 //
-// Merged are consecutive all-gathers, all-reduces or reduce-scatters with the same placements
-// before and after, where sum and avg count as the same. All-to-alls and local steps are not
-// merged, and nothing is reordered. A reduce-scatter must take its axes in ascending order, and the
-// local length of the dim must be divisible by the product of their sizes; an all-gather must take
-// its axes in descending order, innermost first.
+// Consecutive all-gathers, all-reduces or reduce-scatters with the same placements before and after
+// are merged; sum and avg count as the same here. All-to-alls and local steps are not merged, and
+// nothing is reordered. A reduce-scatter must take its axes in ascending order, and the local
+// length of the dim must be divisible by the product of their sizes; an all-gather must take its
+// axes in descending order, innermost first.
 //
 // PyTorch overlooks that nested cuts of an uneven dim differ from one flat cut, so its merged
 // all-gather loses rows there (pytorch #194457). Here blocks are computed from what ranks hold, so

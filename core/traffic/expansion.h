@@ -38,12 +38,12 @@ struct Transfer {
   bool fold;  // whether the receiver folds what arrives into what it has, or stores it
 };
 
-// Transfers are numbered round by round, so every transfer comes after those it waits for. All is
+// Transfers are numbered round by round, so every transfer comes after those it waits for. They are
 // computed in closed form: nothing is stored per transfer.
 //
 // A transfer belongs to one round, the same for both its members. A member takes part in a round
 // once all its own transfers of earlier rounds are complete. In one round it sends and receives
-// several times (direct), once each (ring), or at most once in all (tree).
+// several times (direct), once each (ring), or at most once in total (tree).
 class Expansion {
  public:
   // n >= 2. `elements` is the collective's count: the input per member of all_gather, the output of
@@ -73,11 +73,11 @@ class Expansion {
   // and those of the sender's and the receiver's previous rounds. Appended to `out`, ascending,
   // each once.
   void waits_for(std::int64_t i, std::vector<std::int64_t>& out) const;
-  // Elements that the member receives in all.
+  // Elements that the member receives in total.
   std::int64_t received(std::int32_t member) const;
 
   // The rounds as one member sees them: how many transfers it has in a round, and the number of its
-  // k-th.
+  // k-th transfer.
   std::int32_t rounds() const { return rounds_; }
   std::int32_t round_of(std::int64_t i) const;
   std::int32_t sends(std::int32_t round, std::int32_t member) const;

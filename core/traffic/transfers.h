@@ -94,7 +94,7 @@ class Transfers {
            : index_->source_parts.empty() ? 0
                                           : 1;
   }
-  // Collectives only: the number of transfers in all and in one round.
+  // Collectives only: the number of transfers in total and in one round.
   std::int64_t count() const { return count_; }
   std::int64_t at_once() const { return at_once_; }
 
@@ -112,7 +112,7 @@ class Transfers {
   void for_each_sent(std::int32_t part, std::int32_t round, Visit&& visit) const {
     for_each_of_part(part, round, false, visit);
   }
-  // The same, of a step that is not a collective; nothing of one that is.
+  // The same for a step that is not a collective; visits nothing for one that is.
   template <class Visit>
   void for_each_message_sent(std::int32_t part, Visit&& visit) const {
     if (expansions_.empty() && rounds() > 0) for_each_message(part, false, visit);

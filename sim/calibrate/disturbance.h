@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much compute and communication on one GPU slow each other (sim/network/interference.h),
-// derived from measurements of each alone and of both together.
+// How much compute and communication on one GPU slow each other down
+// (sim/network/interference.h), derived from measurements of each alone and of both together.
 //
 // The JSON input, times in ps:
 //

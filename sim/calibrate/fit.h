@@ -5,7 +5,7 @@
 // other over more than NVLink, the rates of the links on those routes. Ports and shared resources
 // of equal rate form one parameter.
 //
-// Only parameters that the rows determine are fitted. A parameter is left unchanged if a relative
+// Only parameters that the measured rows determine are fitted. A parameter is kept if a relative
 // change of it moves no prediction by more than 1/1000 of that change, or if it affects all
 // predictions in the same proportion as another parameter does; the result names the parameters of
 // both kinds. The fit minimises relative errors by damped least squares (Levenberg-Marquardt) in

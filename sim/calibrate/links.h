@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Puts the rates and latencies of copies between two GPUs, as measured by p2pBandwidthLatencyTest,
-// into a machine's links. Route lines of one class and of equal rates form a group, and the mean
-// over the group's pairs counts.
+// into a machine's links. Route lines of one class and of equal rates form a group, which gets the
+// mean over its pairs.
 //
 // Over NVLink the mean becomes the cap of a flow: the links keep their line rates, from which
 // NCCL's rates are derived. Any other link gets the highest mean of a group that crosses it: of the

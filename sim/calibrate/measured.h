@@ -39,7 +39,7 @@ struct MeasuredCollective {
 struct MeasuredTable {
   std::vector<MeasuredCollective> rows;  // in the order of the file
   std::int64_t passed_over = 0;
-  std::vector<std::string> notes;  // "log.txt:12: 3 rows with wrong values (#wrong) skipped"
+  std::vector<std::string> notes;  // "log.txt:12: 3 rows without a time skipped"
 };
 MeasuredTable parse_measured(std::string_view text, const std::string& file);
 

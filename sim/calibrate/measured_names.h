@@ -28,7 +28,7 @@ const CollectiveName* name_of_file(const std::string& path);
 // names no such program.
 const CollectiveName* program_in(std::string_view line);
 
-// Notes on rows, one per reason: "log.txt:12: 3 rows with wrong values (#wrong) skipped".
+// Notes on rows, one per reason: "log.txt:12: 3 rows without a time skipped".
 class RowNotes {
  public:
   void add(const std::string& reason, const std::string& place) {

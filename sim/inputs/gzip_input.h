@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text that may be compressed by gzip, read as it is.
+// Reads text that may be compressed with gzip.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,9 @@
 
 namespace reshard::sim {
 
-// Calls read() with `in`, or with a stream of what it unpacks to if it begins as gzip files do; it
-// can be several of them, one after another. Reading then throws InputError "NAME: ..." if the file
-// is damaged or ends too early.
+// Calls read() with `in` or, if that begins like a gzip file, with a stream of the unpacked text;
+// `in` can be several gzip files, one after another. Reading then throws InputError "NAME: ..." if
+// the file is damaged or ends too early.
 void with_unpacked(std::istream& in, const std::string& name,
                    const std::function<void(std::istream&)>& read);
 

@@ -40,7 +40,7 @@ struct UsersGpu {
 };
 // Throws InputError for an unknown name.
 UsersGpu users_gpu(std::string_view name);
-// "NVLink: 18 links x 25 GB/s from each GPU to switches, as usual with H100".
+// "NVLink: 18 links x 25.000 GB/s from each GPU to switches, as usual with H100".
 std::string assumed_switches(const UsersGpu& gpu);
 // Whether machines with several such GPUs usually have NVLink, so that its absence is worth
 // reporting.

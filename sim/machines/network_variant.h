@@ -26,8 +26,9 @@ struct NetworkVariant {
 // number and for a key given twice.
 NetworkVariant take_network_variant(std::string_view& spec);
 
-// Throws InputError if no route joins nodes, it crosses no NIC, or there are fewer NICs than
-// `nics`. The number of NICs that a node shares is derived from the cap of `route between`.
+// Throws InputError if no route joins nodes, if that route crosses no NIC, or if there are fewer
+// NICs than `nics`. The number of NICs that a node shares is derived from the cap of
+// `route between`.
 void change_network(TopologyDescription& description, const NetworkVariant& variant);
 
 }  // namespace reshard::sim

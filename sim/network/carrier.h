@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The interface to sim/transport: how a step of a plan, a message or a collective is carried, and
-// so which transfers it makes and on which terms. The engine runs the transfers; it knows no
+// so which transfers it makes and on what terms. The engine runs the transfers; it knows no
 // transport.
 #pragma once
 
@@ -27,11 +27,11 @@ class Carrier {
   // The collective has at least two ranks, each once; the parts are in their order.
   virtual Transfers collective(const BareCollective& collective) = 0;
   // Whether a rank's launches of one plan run one after another in the order of its steps, even if
-  // these are independent: on one stream all of them, on different streams those that use the same
-  // links, within nodes or between them. One kernel takes what kernels reach of a link; what two
-  // would reach together is not known, so they are not timed as if it were more.
+  // these are independent: all launches on one stream, and launches on different streams that use
+  // the same links, within nodes or between them. One kernel already reaches as much of a link as
+  // kernels do; how much two would reach together is not known, so it is not assumed to be more.
   virtual bool in_turn() const { return false; }
-  // For a carrier that runs them in turn.
+  // Used only if in_turn().
   virtual std::int32_t node_of(Rank) const { return 0; }
 };
 

@@ -22,12 +22,12 @@ namespace reshard::sim {
 struct EngineOptions {
   bool record_flows = false;  // fill Timeline::flows
   bool record_spans = true;   // fill Timeline::spans
-  // Run every transfer even if the duration of a step is known without
+  // Run every transfer, even if the duration of a step is known without it
   // (shortcuts/whole_steps.h); implied by record_flows, faults, waits and observer. The result is
   // the same.
   bool run_transfers = false;
   // A run may stop once it is certain to end after this time; end_ps is then above it and not above
-  // the run's true end, and nothing else is known.
+  // the run's true end, and no other result is valid.
   std::int64_t limit_ps = std::numeric_limits<std::int64_t>::max();
   Carriers carriers = {};
   const Order* order = nullptr;        // of the workload; null: by the default rules

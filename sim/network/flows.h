@@ -31,10 +31,10 @@ std::size_t longest_route(const Topology& topology);
 class Flows {
  public:
   // Notifies the observer, unless null, of rates; both must outlive this object. `soles`: flows may
-  // be sole, of which the observer is not notified.
+  // be sole; the observer is not notified of those.
   Flows(const Topology& topology, FlowObserver* observer, bool soles);
 
-  // Opens a transfer of which both ends are ready: its latency starts now. Its number is reused
+  // Opens a transfer with both ends ready: its latency starts now. Its number is reused
   // after close().
   struct Opened {
     std::int32_t flow;
@@ -71,8 +71,8 @@ class Flows {
   // they were opened. They stop sharing but stay open.
   void retire(std::int64_t now_ps, std::vector<std::int32_t>& finished);
 
-  // Adds, on each resource that it crosses, what every flow that has joined has still to do, in
-  // 10^-12 byte. No fault may have happened.
+  // Adds the remaining work of every flow that has joined, in 10^-12 byte, to each resource that it
+  // crosses. No fault may have happened.
   void add_work_left(std::int64_t now_ps, IndexVector<ResourceId, Int128>& to) const;
 
   // Bytes of all flows that joined, and the time during which at least one shared each resource.
@@ -122,7 +122,7 @@ class Flows {
   IndexVector<std::int32_t, Int128> shares_work_;
   std::vector<std::int32_t> free_;
   std::int64_t next_sequence_ = 0;
-  // Duration of the last one: flows of one step are often equal.
+  // Duration of the last sole flow: flows of one step are often equal.
   struct {
     std::int64_t bytes = 0, rate = 0, duration_ps = 0;
   } last_sole_;

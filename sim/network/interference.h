@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Compute and transfers on one GPU slow each other, if the topology has figures for it.
+// Compute and transfers on one GPU slow each other down, if the topology has figures for it.
 //
 // While an NCCL kernel moves bytes into or out of a GPU, compute on it keeps the share
 // `compute.under_nccl` of its rate, and while the GPU computes, such a transfer reaches at most the
@@ -32,7 +32,7 @@ class Interference {
   // `slow`: ranks may become slow.
   Interference(const Topology& topology, bool slow);
 
-  // Whether nothing slows anything.
+  // Whether nothing slows anything down.
   bool none() const { return none_; }
 
   // A compute begins; returns its number, which is reused after end_compute(). `blocks` 0: unknown.
@@ -50,7 +50,7 @@ class Interference {
   // Share of its rate alone that the flow reaches, in millionths.
   std::int64_t share_of(const Transit& transit) const;
 
-  // Changes made by the last calls: new ends of computes, and flows with a new share. The reader
+  // Changes made by the last calls: new ends of computes, and flows with a new share. The caller
   // clears them.
   struct End {
     std::int32_t compute;

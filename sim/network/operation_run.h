@@ -47,7 +47,7 @@ class OperationRun {
  public:
   // `ranks` by slot. `operation`, `ranks`, `carrier` (null: links alone) and `waits`
   // (null: not recorded) must outlive the run. Throws InputError for a bare collective that names a
-  // rank twice, and for any of more than 2^34 transfers or 2^62 bytes.
+  // rank twice, and for any with more than 2^34 transfers or 2^62 bytes.
   OperationRun(OpId id, const Operation& operation, std::span<const Rank> ranks, Carrier* carrier,
                const WaitLog* waits);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A workload's order: what each rank issues, one launch after another, and what each launch waits
-// for. Of dependencies between whole operations (`after`) it only knows which operation names
-// which.
+// for. Dependencies between whole operations (`after`) are not resolved here: it only lists which
+// operation names which.
 //
 // Each rank that takes part in an operation has a *place* in it. What a rank issues at once, a
 // place or the places of a batch, is a *launch*. The nodes of a launch are its places and, if it
@@ -40,7 +40,7 @@ class Order {
   struct Predecessors {
     std::int32_t stream = kNone, communicator = kNone, host = kNone, launch = kNone;
 
-    // Those of which it waits for the end, each once.
+    // The nodes that must end before it begins, each once.
     std::array<std::int32_t, 3> ends() const;
   };
   struct LaunchNodes {

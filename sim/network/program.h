@@ -5,7 +5,7 @@
 // The order (order.h) defines what waits for what. A place is done when all its parts
 // (operation_run.h) are, and an operation is complete when all its places are done; a setup begins
 // when all its places have started. If the launch queue is bounded, a rank issues its next launch
-// only while fewer launches than that are issued and not done. Everything that happens at one
+// only while fewer launches than that bound are issued but not done. Everything that happens at one
 // instant passes through one queue, first come first served, so neither chains of operations nor
 // streams of any length need recursion.
 //
@@ -50,7 +50,7 @@ struct ProgramOptions {
   const WaitLog* waits = nullptr;  // filled with what everything waited for
   TakeWhole take_whole = {};
   const Order* order = nullptr;   // of the workload; null: by the default rules
-  std::int64_t launch_queue = 0;  // limit of launches per rank that are issued and not done; 0:
+  std::int64_t launch_queue = 0;  // limit of launches per rank that are issued but not done; 0:
                                   // none
 };
 

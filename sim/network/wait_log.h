@@ -24,7 +24,7 @@ struct Wait {
   OpId op;
   std::int32_t step;         // of the plan; -1 if there is none
   Rank source, destination;  // both are the rank of a compute
-  std::int32_t after;        // the wait at the end of which it began; -1: at 0
+  std::int32_t after;        // the wait that ended when it began; -1: at 0
   std::int32_t transfer;     // number in the order of transfers' beginnings; -1: compute
   std::int64_t start_ps, moving_ps = 0;  // moving_ps: when a transfer's latency is over
   std::int64_t end_ps = 0;

@@ -79,9 +79,9 @@ std::span<const OperatorRow> reduction_rows();
 std::span<const OperatorRow> softmax_rows();
 std::span<const OperatorRow> view_rows();
 
-// Adds rows to these tables. Only test programs do, before they compute anything, for operators of
-// which the program leaves the values out (tests/support/operators). Throws CheckFailure for a row
-// that there is already.
+// Adds rows to these tables. Only test programs call it, before they compute anything, for
+// operators that the program itself does not compute (tests/support/operators). Throws CheckFailure
+// for a row that already exists.
 void add_operator_rows(std::span<const OperatorRow> rows);
 // The row of exactly this name; null if there is none.
 const OperatorRow* find_row(std::string_view name);

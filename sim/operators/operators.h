@@ -52,7 +52,7 @@ class LocalOperator {
 // such operator is computed.
 std::optional<LocalOperator> find_local_operator(std::string_view name);
 
-// Thrown for operators of which the values are not computed here.
+// Thrown for operators with values that are not computed here.
 class NotComputed : public InputError {
  public:
   using InputError::InputError;
@@ -62,8 +62,8 @@ class NotComputed : public InputError {
 ArrayResults compute(std::string_view name, const std::vector<ArrayArgument>& arguments,
                      const OpAttributes& attributes, const RandomStream& random);
 
-// Whether compute() has the operator itself; and whether it has that, or the operator consists of
-// others, of which it may lack some.
+// Whether compute() has the operator itself; and whether it has it or the operator is composed of
+// others, some of which compute() may lack.
 bool computes_itself(std::string_view name);
 bool computes(std::string_view name);
 

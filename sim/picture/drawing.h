@@ -3,9 +3,9 @@
 //
 // A picture is shown in a page, as a separate file and on paper, in light and in dark mode. What is
 // not data (ink, edges, background) therefore has a class, which the picture's own style sheet
-// colours by the mode; its light colour is also an attribute, for viewers without style sheets.
-// Data has one fixed colour (palette.h). A shade has two: the light one is an attribute, and the
-// dark one is a variable that the style sheet applies in dark mode.
+// colours according to the mode; its light colour is also an attribute, for viewers without style
+// sheets. Data has one fixed colour (palette.h). A shade has two: the light one is an attribute,
+// and the dark one is a variable that the style sheet applies in dark mode.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ Node add_heading(Node parent, double x, double y, double size, std::string_view 
                  const char* anchor = "start", Tone tone = Tone::Ink);
 // Rotates a text by 90 degrees around (x, y), so that it reads upwards.
 void turn_upwards(Node text, double x, double y);
-// An estimate of the width in usual fonts, rather too large; bold text is 1.2 times as wide.
+// An estimate of the width in usual fonts, on the large side; bold text is 1.2 times as wide.
 double text_width(std::string_view text, double size);
 
 // The whole colour scale of heat as a strip from (x, y), 12 high.

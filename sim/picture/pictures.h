@@ -30,8 +30,8 @@ struct LinkLoads {
 // A machine: devices, the links between them, and the load of each link.
 //
 // A link is a bar over the GPUs with routes that cross it (node_links.h). The width of a link is
-// its capacity; with loads its colour is its utilisation. All nodes are alike, so only some are
-// drawn, with loads those with the fullest links, and the others are counted.
+// its capacity; with loads, its colour is its utilisation. All nodes are alike, so only some are
+// drawn (with loads, those with the busiest links), and the number of others is shown.
 void draw_topology(Node parent, const Topology& topology, const LinkLoads& loads = {});
 
 // A sweep as a matrix: for every pair of layouts, how far one planner is from the bound, on one

@@ -20,7 +20,7 @@ struct TileLabel {
   bool whole = false;            // all ranks or none; false: only the first if they do not fit
 };
 
-// As large as fits, upwards in a narrow tile; nothing if there is no room.
+// The label is as large as fits, and reads upwards in a narrow tile; none if there is no room.
 void add_tile_label(Node parent, const Rectangle& at, const TileLabel& label);
 // Whether there is room for at least the first rank.
 bool room_for_ranks(const Rectangle& at, const std::string& ranks);

@@ -2,9 +2,10 @@
 // A layout as tiles in a plane: which ranks hold which part of the tensor, in few enough parts to
 // draw.
 //
-// Along two dims every layout is a grid: its rows and columns lie between the indices at which some
-// rank's boxes begin or end. A tensor of more dims is shown in slices: ranges of the other dims in
-// which neither side is cut. If a dim has more cuts than can be drawn, neighbours are joined.
+// Along two dims every layout is a grid: its rows and columns are bounded by the indices at which
+// some rank's boxes begin or end. A tensor of more dims is shown in slices: ranges of the other
+// dims in which neither side is cut. If a dim has more cuts than can be drawn, neighbours are
+// joined.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@
 
 namespace reshard::sim {
 
-// The visible part of a request: the two dims with most cuts, the first down, the second across.
+// The visible part of a request: the two dims with the most cuts, the lower down, the higher
+// across.
 struct TileView {
   int down = -1, across = -1;      // -1: the tensor has no such dim
   std::vector<Box> slices;         // boxes of the tensor, row-major; at most kMostSlices
@@ -27,9 +29,9 @@ TileView view_of(const Request& request);
 
 struct Tile {
   Box box;                              // global indices, within the slice
-  std::vector<std::int32_t> positions;  // mesh positions that hold a part of it, ascending; some
+  std::vector<std::int32_t> positions;  // mesh positions holding a part of it, ascending; not empty
 };
-// The tiles of a slice that some rank holds, row-major: all, unless the layout is one of explicit
+// The tiles of a slice that some rank holds, row-major: all tiles, unless the layout has explicit
 // boxes. At most 256 in all slices together.
 std::vector<Tile> tiles_of(const Layout& layout, const TileView& view, const Box& slice);
 

@@ -68,7 +68,7 @@ class CommunicatorStudy {
 
  private:
   std::optional<TraceFinding> hang(CommunicatorPolicy policy, Workload workload) const;
-  // Whether some message by NCCL names no communicator.
+  // Whether some message carried by NCCL names no communicator.
   bool has_plain_messages() const;
 
   const Trace& trace_;

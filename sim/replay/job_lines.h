@@ -15,8 +15,9 @@
 
 namespace reshard::sim {
 
-// The facts of their tensors, of all such lines together; none if there are none. Studies (null for
-// other operations) and transports by operation; `timeline` of the trace, with spans.
+// Facts about the tensors of all such lines together; none if there are no such lines. `studies`
+// (null for other operations) and `transports` are indexed by operation; `timeline` is that of the
+// trace, with spans.
 std::optional<JobFacts> job_facts_of(const Trace& trace,
                                      std::span<const std::shared_ptr<Study>> studies,
                                      std::span<const std::shared_ptr<const Carriage>> transports,

@@ -49,13 +49,13 @@ class LinePlans {
 
   // In order of first appearance.
   std::span<const DifferentLine> different() const { return different_; }
-  // By operation; null for those that are no redistributions.
+  // By operation; null for those that are not redistributions.
   const std::vector<std::shared_ptr<const Plan>>& plans() const { return plans_; }
-  // Of a redistribution.
+  // `op` must be a redistribution.
   const DifferentLine& different_of(std::size_t op) const {
     return different_[different_by_op_[op]];
   }
-  // Of any of the plans.
+  // The highest peak of any rank in any of the plans.
   std::int64_t peak_bytes_max() const { return peak_bytes_max_; }
 
  private:

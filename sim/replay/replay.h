@@ -58,7 +58,7 @@ inline Recording recording_of(const ReplayOptions& options) {
 struct ReplayRow {
   std::int64_t line = 0;
   std::string op, id, name;
-  // "bf16[8,8] S(0)R on 2x2 -> RS(0)", "message from rank 0 to rank 2"; of a job job_text().
+  // "bf16[8,8] S(0)R on 2x2 -> RS(0)", "message from rank 0 to rank 2"; for a job, job_text().
   std::string text;
   std::string planner;         // of a redistribution: the planner of the plan that ran
   std::string_view transport;  // empty if the operation moves no bytes
@@ -66,7 +66,7 @@ struct ReplayRow {
   std::optional<std::int64_t> start_ps, end_ps;
   std::int64_t bytes_received = 0;    // from other ranks, summed over ranks
   std::int64_t bound_ps = 0;          // of the operation alone
-  std::int64_t tensors = 1;           // of a job several
+  std::int64_t tensors = 1;           // more for a job
   std::vector<StageRow> stages = {};  // of a job in stages
 };
 
@@ -111,7 +111,7 @@ struct ReplayReport {
   std::vector<ReplayRow> requests;      // redistribute lines, in line order
   std::vector<ReplayRow> others;        // compute, messages, collectives, in line order
   std::int64_t different_requests = 0;  // distinct requests; their plans are proved at full size
-  std::int64_t data_checked = 0;        // distinct requests of which bytes were moved and compared
+  std::int64_t data_checked = 0;        // distinct requests with bytes moved and compared
   std::int64_t data_full_size = 0;      // of these, at full size
   std::int64_t elements_checked = 0;
   std::int64_t data_budget_bytes = 0;  // for each distinct request

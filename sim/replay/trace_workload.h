@@ -21,8 +21,8 @@ void check_ranks(const Trace& trace, const Topology& topology);
 // call one by one becomes that of the first call. Recvs and the other calls become operations
 // without ranks, so that numbers stay the same, and seats give each rank's part the place that its
 // own line has. An `after` that names any of these lines waits for the whole operation. `plans` is
-// indexed by operation, null for all but redistributions; `has_communicator` marks the operations
-// are ordered by their communicator. The trace must have no findings.
+// indexed by operation, null for all but redistributions; `has_communicator` returns whether an
+// operation is ordered by its communicator. The trace must have no findings.
 Workload workload_of(const Trace& trace, const std::vector<std::shared_ptr<const Plan>>& plans,
                      const std::function<bool(OpId)>& has_communicator);
 

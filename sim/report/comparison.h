@@ -81,7 +81,7 @@ struct FigureLimit {
 std::vector<FigureLimit> parse_limits(std::string_view text, std::string_view field);
 struct CheckedLimit {
   std::string text;   // as written
-  std::string found;  // "time>5%: time_ps is 3 us, was 2 us (+50.0 %)"
+  std::string found;  // "time>5%: time_ps is 3.000 us, was 2.000 us (+50.0 %)"
   bool is_passed;
 };
 // In the order of the limits. Throws InputError naming `field` for a figure that a report lacks.

@@ -47,11 +47,11 @@ std::string full_links_text(const FullLinks& full, std::int64_t time_ps);
 
 std::string proof_text(const ReplayReport& report);
 std::string data_text(const ReplayReport& report);
-// "3.2 ms more than without them, 25.6 ms; most of it at line 7 (3 ms longer)".
+// "3.200 ms more than without faults (25.600 ms); most of it at line 7 (3.000 ms longer)".
 std::string faults_text(const ReplayReport& report);
-// "rank 3, 10 ms after all others at line 7; together they waited 70 ms (and 2 more)".
+// "rank 3, 10.000 ms after all others at line 7; together they waited 70.000 ms (and 2 more)".
 std::string late_text(const ReplayReport& report);
-// "lines 2-724: 308.737 ms instead of 323.154 ms"; of lines that were joined only which.
+// "lines 2-724: 308.737 ms instead of 323.154 ms"; no times for lines that were joined.
 std::string together_text(const ReplayReport& report);
 // The delayed launches that a swap would speed up, by gain, descending.
 std::vector<Delayed> delayed_by_gain(const ReplayReport& report);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report on one plan, of `plan` and `simulate`: its contents as values, and their writers.
+// The report of `plan` and `simulate` on one plan: its contents as values, and their writers.
 //
 // Everything here is computed elsewhere; this file selects it. The fields of JSON and their order
 // are described in tools/json-schemas.md. writers/perfetto.h draws timelines.
@@ -64,7 +64,7 @@ struct RunReport {
 
   IndexVector<TensorId, Request> tensors;  // at least one
   std::vector<Rank> ranks;                 // of all tensors, ascending
-  // The buffers that the requests are of, which must outlive the report; null: of none.
+  // The buffers that the requests were made from, which must outlive the report; null: none.
   const StoredRequests* buffers = nullptr;
   std::optional<KvFacts> kv = {};  // of a KV cache, if the plan moves one
   std::string topology;
@@ -111,8 +111,8 @@ struct RunReport {
   std::vector<PhaseTime> phases;  // of the command; empty unless requested
 };
 
-// The request, one line "name: f32[..] .." per tensor, numbered if there are several; of many, one
-// line with how many of which size.
+// The request, one line "name: f32[..] .." per tensor, numbered if there are several; for many
+// tensors, one line about all of them.
 std::vector<std::string> request_lines(const RunReport& report);
 
 // Everything that comes from a study. The caller adds critical path, data, cache and PyTorch's

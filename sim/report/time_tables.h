@@ -23,7 +23,8 @@ std::string share_text(std::int64_t time_ps, std::int64_t of_ps);
 std::string link_table(const std::vector<LinkUse>& links, std::int64_t end_ps, std::int64_t scale,
                        std::size_t width);
 
-// "61.2 % of the time waits for node0.nic0.out"; empty if no time passes.
+// "61.2 % of the time is spent waiting for node0.nic0.out"; empty if no time passes, "not recorded:
+// too many transfers" if there is no path.
 std::string path_sentence(const PathFacts& path);
 
 // The causes of waiting, summed, and the longest parts. `what` names the step or operation of a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The report on a plan's run on a backend, of `validate`: its contents as values, and their
+// The report of `validate` on a plan's run on a backend: its contents as values, and their
 // writers.
 #pragma once
 

@@ -99,8 +99,8 @@ class FairShare {
   std::int64_t used(ResourceId resource) const {
     return capacity(resource) - static_cast<std::int64_t>(rest_[resource]);
   }
-  // By how much the work of a flow that finishes now exceeds its own, since it ends at a whole
-  // picosecond.
+  // By how much the work that a flow finishing now has done exceeds its own, since it ends at a
+  // whole picosecond.
   Int128 excess(std::int32_t flow, std::int64_t now_ps) const {
     return groups_.excess(flow, now_ps);
   }

@@ -59,7 +59,7 @@ class FlowGroups {
   void set_alone(std::int32_t flow, std::int64_t rate, std::int64_t now_ps);
   void release(std::int32_t flow, std::int64_t now_ps);
 
-  // The work it has done beyond its own; it must have a rate.
+  // The work that the flow has done beyond its own; it must have a rate.
   Int128 excess(std::int32_t flow, std::int64_t now_ps) const {
     std::int32_t group = group_of_[flow];
     Int128 done =

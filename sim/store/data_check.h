@@ -31,7 +31,7 @@ Request shrunk(const Request& request, int halvings);
 using MakePlan = std::function<std::shared_ptr<const Plan>(std::span<const Request> requests)>;
 
 // The values of the elements of a plan's tensors. They are in the shards or, if the plan's requests
-// are made from buffers, in these: shards are then gathered from them and compared in them.
+// are made from buffers, in those: shards are then gathered from the buffers and compared there.
 class PlanPatterns {
  public:
   // The plan and the buffers' requests, if not null, must outlive it.
@@ -56,8 +56,8 @@ using TakeShard = std::function<void(TensorId tensor, Rank rank, std::span<const
 // PreparedPlan::take for all tensors, one after the other.
 void take_all(PreparedPlan& prepared, const Plan& plan, const TakeShard& take);
 
-// The bytes that moving a plan takes, including the buffers that shards are gathered from and
-// scattered to.
+// The memory that moving a plan's data takes, in bytes, including the buffers that shards are
+// gathered from and scattered to.
 std::int64_t data_bytes(const Plan& plan, const StoredRequests* stored);
 
 // Before anything is planned: throws InputError if the tensors cannot be reduced, and their

@@ -44,13 +44,13 @@ class StoreMemory : public HostOperations<StoreMemory> {
   // Allocates on the first call. CheckFailure for a source.
   std::byte* write(BufferId buffer, Slot slot);
   void release(BufferId buffer, Slot slot);
-  // Counts what messages of a step take while they are packed, before the step and after it.
+  // Counts memory of a step's packed messages: call before the step, and after it with -bytes.
   void count_packed(Slot slot, std::int64_t bytes);
 
   std::int64_t size_bytes(BufferId buffer, Slot slot) const {
     return plan_.buffer_bytes(buffer, slot);
   }
-  // The most that was allocated at a time; shared memory counts once.
+  // The most that was allocated at any one time; shared memory counts once.
   std::int64_t peak_bytes() const { return peak_bytes_; }
   // The same for every rank by itself, where shared memory counts in full.
   const IndexVector<Slot, std::int64_t>& peaks() const { return peaks_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The buffers of a model's ranks in this process, with a value in every element. The shards of a
-// plan are gathered from them, and compared in them after they were scattered.
+// plan are gathered from them and, once scattered to them, compared there.
 //
 // Values follow from the tensor and the index alone, by way of the buffers' parts and not of the
 // requests, so that a shard of the wrong parts is found. Padding holds bytes that must not change.

@@ -40,7 +40,7 @@ struct PathPart {
 // "node0.gpu3.nvlink.out", "latency", "launch", "cap", "protocol", "compute".
 std::string cause_text(const PathPart& part, const Topology& topology);
 
-// The chain of waits of a run, each cut into what it consists of. `limits` of the same run.
+// The chain of waits of a run, each split by cause. `limits` is from the same run.
 std::vector<PathPart> path_of(std::span<const Wait> chain, const LimitLog& limits,
                               const Topology& topology);
 

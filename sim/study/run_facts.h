@@ -69,13 +69,13 @@ struct PhaseTime {
   std::string name;
   std::int64_t time_ps = 0;
 };
-std::string text(const std::vector<PhaseTime>& phases);  // "planning 1.2 ms, proving 3.4 ms"
+std::string text(const std::vector<PhaseTime>& phases);  // "planning 1.200 ms, proving 3.400 ms"
 
 // First start and last end of a step on any rank.
 struct Extent {
   std::optional<std::int64_t> start_ps, end_ps;
 };
-// By step; CheckFailure for a span of no step.
+// By step; CheckFailure for a span without a step.
 IndexVector<std::int32_t, Extent> extents_of(const Timeline& timeline, std::size_t step_count);
 
 // A stage of a plan, and when it ran.

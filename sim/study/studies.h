@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Studies by request, planner, topology and transport: each is made once and cached, those of jobs
-// that are alike are carried over, and many are planned on all processors.
+// that are alike are carried over, and many can be planned at once, on all processors.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@
 namespace reshard::sim {
 
 struct StudyKey {
-  Digest requests, topology;  // the first: of their order, too
+  Digest requests, topology;  // `requests` covers their stages, too
   TransportKind transport;
   const PlannerRow* planner;
   MemoryLimits memory;
@@ -110,7 +110,7 @@ class Studies {
   std::shared_ptr<Study> of(const Request& request, std::optional<TransportKind> transport = {}) {
     return of(std::span(&request, 1), transport);
   }
-  // Requests of a later call of of() or not_yet_proved(), which must outlive the call of
+  // The requests of a later call to of() or not_yet_proved(); they must outlive the call to
   // plan_ahead().
   struct Wanted {
     std::span<const Request> requests;
@@ -122,7 +122,7 @@ class Studies {
   // thread.
   void plan_ahead(std::span<const Wanted> wanted,
                   const std::function<void(std::size_t done, std::size_t total)>& on_plan);
-  // The plan's time without proof or caching, for comparing many requests of which few will run.
+  // The plan's time without proof or caching, for comparing many requests when few will run.
   std::int64_t unproved_time_ps(const Request& request) const;
   // A study of a plan from elsewhere. The memory limit applies to it as well.
   std::shared_ptr<Study> of(std::shared_ptr<const Plan> plan) const;
@@ -184,7 +184,7 @@ class Studies {
   StudyOptions options_;
   StudyKey key_;              // the fields that all requests share
   StudyCache cache_, alike_;  // by requests; by how they are alike (core/demand/likeness.h)
-  std::deque<std::shared_ptr<const Study>> proving_;                // perhaps still
+  std::deque<std::shared_ptr<const Study>> proving_;                // perhaps still being proved
   std::map<std::pair<Digest, TransportKind>, PlannedAhead> ahead_;  // by fingerprint of requests
 };
 

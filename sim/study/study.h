@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The path of a plan to results, the same for command line, traces and C API: proved, its bytes
-// counted, then timed and bounded on demand.
+// What happens to a plan, the same for command line, traces and C API: it is proved, its bytes are
+// counted, and it is timed and bounded on demand.
 //
 // Planners, proof, transports and engine do not include each other; this module connects them by
 // passing functions.

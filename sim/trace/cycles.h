@@ -12,8 +12,8 @@
 
 namespace reshard::sim {
 
-// A cycle of 0 .. n-1 where `after(i)` are those that i comes after: each one after the next, the
-// last one after the first, which is the least of them. Empty if there is none.
+// A cycle among 0 .. count-1, where i comes after all of `after(i)`: each entry comes after the
+// next, and the last one after the first, which is the least of them. Empty if there is none.
 template <class Id>
 std::vector<std::size_t> find_cycle(std::size_t count,
                                     const std::function<std::span<const Id>(std::size_t)>& after);
@@ -23,7 +23,7 @@ extern template std::vector<std::size_t> find_cycle<OpId>(
 extern template std::vector<std::size_t> find_cycle<TensorId>(
     std::size_t, const std::function<std::span<const TensorId>(std::size_t)>&);
 
-// "line 3 after line 5 after line 3"; of a long cycle the start, and its length.
+// "line 3 after line 5 after line 3"; for a long cycle, its start and its length.
 std::string cycle_text(std::span<const std::string> names, const char* what);
 
 }  // namespace reshard::sim

@@ -45,8 +45,8 @@ class LineReader {
 
 using TraceJson = nlohmann::json;
 
-// Calls read(stream, its name in messages) with a file, or with standard input for "-", either
-// perhaps compressed by gzip. Throws InputError for a file that is missing, unreadable or a
+// Calls read(stream, its name in messages) with a file, or with standard input for "-"; either can
+// be compressed with gzip. Throws InputError for a file that is missing, unreadable or a
 // directory; `what` describes what was expected.
 void with_file(const std::string& path, std::string_view what,
                const std::function<void(std::istream&, const std::string&)>& read);

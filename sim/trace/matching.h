@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Matches the two ends of each message and the calls of each collective of a trace.
 //
-// The n-th send between two ranks with one tag and communicator meets the n-th such recv. The n-th
-// collective that a rank calls on a communicator meets the n-th one of every other rank of it. If
-// two lists of calls differ, the finding is the smallest change that makes them equal: a missing
-// call, an extra call, two swapped calls; otherwise the first call that differs.
+// The n-th send between two ranks with one tag and communicator matches the n-th such recv. The
+// n-th collective that a rank calls on a communicator matches the n-th one of every other rank of
+// it. If two lists of calls differ, the finding is the smallest change that makes them equal: a
+// missing call, an extra call, two swapped calls; otherwise the first call that differs.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class Numbering {
 };
 
 // Fill TraceEnd::other and TraceCall::first, copy a transport that one line gives to the lines that
-// it meets, and append a finding for everything that does not match. Communicators must have their
+// match it, and append a finding for everything that does not match. Communicators must have their
 // ranks. match_calls throws InputError "FILE:LINE" for calls of a collective that is too large for
 // any memory.
 void match_messages(Trace& trace);

@@ -12,7 +12,7 @@ namespace reshard::sim {
 
 class NamedLayouts {
  public:
-  // Reads the header's field `layouts`. Its names are such that no placements look like one.
+  // Reads the header's field `layouts`. The names that it allows never look like placements.
   void read(TraceFields& header) {
     constexpr std::string_view kWhat =
         "an object of placements by name such as {\"rows\": \"boxes(0: [0:4,:]; 1: [4:8,:])\"}, "
@@ -26,7 +26,7 @@ class NamedLayouts {
     }
   }
 
-  // What a field of a line states itself, or by a name.
+  // The placements that a field of a line gives, directly or by name.
   std::string placements(TraceFields& line, const char* key) const {
     std::string found =
         line.string(key, "placements such as \"S(0)R\", or the name of a layout of the header");

@@ -21,7 +21,7 @@ inline constexpr ValueId kNoValue = -1;
 
 // The place in the program that a line comes from.
 struct TracePlace {
-  std::string module, pass = "forward";  // pass: or "backward", "optimizer"
+  std::string module, pass = "forward";  // or "backward", "optimizer"
 };
 
 struct OperatorLine {
@@ -32,7 +32,7 @@ struct OperatorLine {
   std::vector<std::string> names;  // of `out`, as the line gives them; "" if not produced
   std::string module, pass = "forward";
 
-  // Kind::Tensor. `below`: integer elements are less than this; `value`: that of all elements.
+  // Kind::Tensor. `below`: integer elements are less than this; `value`: the value of all elements.
   TensorSpec spec;
   std::optional<std::int64_t> below;
   std::optional<double> value;

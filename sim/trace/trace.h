@@ -29,7 +29,7 @@
 
 namespace reshard::sim {
 
-// One request, or those of a job that moves together, with their stages. Equal lines of one request
+// One request, or those of a job that move together, with their stages. Equal lines of one request
 // share it, and its own name is empty.
 struct TraceRedistribute {
   std::shared_ptr<const std::vector<Request>> requests;
@@ -125,14 +125,14 @@ struct TraceCommunicator {
 };
 
 // One wait of a cycle: `rank` cannot start `line`, which `held_by` orders after the line
-// `predecessor`; that one meets or is the line `waits_for` of rank `of`, where the next wait
+// `predecessor`; that line is or matches the line `waits_for` of rank `of`, where the next wait
 // starts.
 struct TraceWait {
   Rank rank;
   std::int64_t line;
   std::string held_by;       // "stream 0", "communicator 'tp'"
   std::int64_t predecessor;  // a line
-  std::int64_t waits_for;    // a line: that of the next wait; of the last, that of the first
+  std::int64_t waits_for;    // the next wait's `line`; for the last wait, the first's
   Rank of;
 };
 
@@ -254,7 +254,7 @@ class TraceBuilder {
     }
   }
 
-  // Describes the line; each argument can be empty. `id` means all its operations in `after` of
+  // Describes the line; each argument can be empty. `id` refers to all its operations in `after` of
   // other lines, `name` is its name in reports, `after` are the ids of the lines that all its
   // operations come after.
   void describe(std::string id, std::string name, std::vector<std::string> after);
@@ -263,7 +263,7 @@ class TraceBuilder {
   void add(TraceBody body, TraceIssue how = {});
   // An index for TraceIssue::tensors. Equal name, shape and dtype give the same index.
   std::int32_t tensor(const std::string& name, const Shape& shape, DType dtype);
-  // Counts ranks that are not those of operations towards the limit.
+  // Counts ranks other than those of operations towards the limit.
   void count_ranks(std::size_t ranks);
 
   // Resolves and matches everything. Throws InputError for a duplicate or unknown id and for a

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Look-ups go down trees of pieces. Overlaps are searched by cutting: sort along a dim, cut
-// wherever no piece crosses, and continue inside each part along the other dims. The pieces of
+// wherever no piece crosses, and continue inside each part along the other dims. The pieces of mesh
 // layouts always separate that way; those that do not are compared pair by pair.
 #include "core/proof/contents.h"
 

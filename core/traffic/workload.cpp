@@ -17,7 +17,7 @@ std::string ranks_in_short(const std::vector<Rank>& ranks) {
   std::string out = ranks.size() == 1 ? "rank" : "ranks";
   for (std::size_t i = 0; i < ranks.size() && i < 4; ++i)
     out += fmt::format("{}{}", i == 0 ? ' ' : ',', to_int(ranks[i]));
-  return ranks.size() > 4 ? fmt::format("{},.. ({} in all)", out, ranks.size()) : out;
+  return ranks.size() > 4 ? fmt::format("{},.. ({} in total)", out, ranks.size()) : out;
 }
 
 }  // namespace

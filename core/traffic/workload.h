@@ -89,7 +89,7 @@ std::vector<Rank> ranks_of(const Operation& operation);
 // False for compute and setups.
 bool moves_bytes(const Operation& operation);
 
-// "p2p plan on ranks 0,1,2,3,.. (16 in all)", "message from rank 0 to rank 2": for use in messages.
+// For messages: "p2p plan on ranks 0,1,2,3,.. (16 in total)", "message from rank 0 to rank 2".
 std::string text(const Operation& operation);
 
 }  // namespace reshard

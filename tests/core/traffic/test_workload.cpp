@@ -23,7 +23,8 @@ TEST_CASE("operations name their ranks for people") {
       "all_reduce on ranks 5,4,3,2,1,0");
   std::vector<Rank> scattered;
   for (std::int32_t i = 0; i < 30; ++i) scattered.push_back(Rank{2 * i});
-  CHECK(text(Operation{Compute{scattered, 1}, 0, {}}) == "compute on ranks 0,2,4,6,.. (30 in all)");
+  CHECK(text(Operation{Compute{scattered, 1}, 0, {}}) ==
+        "compute on ranks 0,2,4,6,.. (30 in total)");
   // A list of up to 40 characters is written out.
   std::vector<Rank> even;
   for (std::int32_t i = 5; i < 17; ++i) even.push_back(Rank{2 * i});
@@ -31,7 +32,8 @@ TEST_CASE("operations name their ranks for people") {
   CHECK(text(Operation{Compute{even, 1}, 0, {}}) ==
         "compute on ranks 10,12,14,16,18,20,22,24,26,28,30,32,1000");
   even.back() = Rank{10000};
-  CHECK(text(Operation{Compute{even, 1}, 0, {}}) == "compute on ranks 10,12,14,16,.. (13 in all)");
+  CHECK(text(Operation{Compute{even, 1}, 0, {}}) ==
+        "compute on ranks 10,12,14,16,.. (13 in total)");
   CHECK(text(Operation{PointToPoint{Rank{1}, Rank{2}, 8}, 0, {}}) ==
         "message from rank 1 to rank 2");
   CHECK(ranks_of(Operation{PointToPoint{Rank{2}, Rank{1}, 8}, 0, {}}) ==

@@ -14,6 +14,7 @@
 #include "core/demand/likeness.h"
 #include "core/plan/carried_over.h"
 #include "core/planners/by_stage.h"
+#include "sim/study/proof_ahead.h"
 #include "sim/study/recorded_run.h"
 
 namespace reshard::sim {
@@ -79,12 +80,12 @@ Studies::Transports Studies::transports_of() const {
 namespace {
 
 // A plan can be too large to prove; the error then names its planner.
-std::shared_ptr<Study> proved(const PlannerRow& planner, std::shared_ptr<const Plan> plan,
+std::shared_ptr<Study> proved(const PlannerRow& planner, ProofAhead::Proved plan,
                               std::shared_ptr<const Topology> topology, PlanFindings found,
                               std::shared_ptr<const Carriage> transport, Meanwhile meanwhile) {
   try {
-    return std::make_shared<Study>(std::move(plan), std::move(topology), std::move(found),
-                                   std::move(transport), meanwhile);
+    return std::make_shared<Study>(std::move(plan.plan), std::move(topology), std::move(found),
+                                   std::move(transport), meanwhile, std::move(plan.proof));
   } catch (const InputError& error) {
     throw error.in(fmt::format("planner {}", planner.name));
   }
@@ -107,7 +108,7 @@ std::shared_ptr<const JobInSeries> Studies::in_series(const PlannerRow& planner,
 Studies::Planned Studies::planned(const PlannerRow& planner, std::span<const Request> requests,
                                   const Stages& stages,
                                   const std::shared_ptr<const Carriage>& transport,
-                                  const OnStage& on_stage) const {
+                                  const OnStage& on_stage, bool is_alone) const {
   auto begin = [&](std::string_view stage) {
     if (on_stage) on_stage(stage);
   };
@@ -119,9 +120,11 @@ Studies::Planned Studies::planned(const PlannerRow& planner, std::span<const Req
       ranks_of(requests).size() <= kMaxRanksRecorded ? options_.record : Recording{};
   // Planners keep timelines; the runs that these are of are found again by them.
   std::vector<std::weak_ptr<const RecordedRun>> runs;
+  ProofAhead proofs;
   input.plan_time = [&](const Plan& plan, const Topology& topology,
                         std::int64_t limit_ps) -> PlanTiming {
     begin("timing");
+    if (is_alone) proofs.begin(plan);
     auto run = std::make_shared<const RecordedRun>(
         run_of(plan, topology, what, limit_ps, transport->carrier()));
     begin("planning");
@@ -139,7 +142,7 @@ Studies::Planned Studies::planned(const PlannerRow& planner, std::span<const Req
   input.found = &out.found;
   begin("planning");
   out.job = in_series(planner, requests, stages);
-  out.plan = std::make_shared<const Plan>(
+  out.plan = proofs.of(
       out.job ? make_plan_by_stage(planner, out.job->series.requests, out.job->series.stages, input)
               : make_plan_by_stage(planner, requests, stages, input));
   if (out.found.timing && out.found.timing->timeline)
@@ -163,9 +166,10 @@ std::shared_ptr<Study> Studies::made(const PlannerRow& planner, Planned is,
 }
 
 std::int64_t Studies::unproved_time_ps(const Request& request) const {
-  Planned is = planned(planner_, std::span(&request, 1), {}, transport(), options_.on_stage);
+  Planned is = planned(planner_, std::span(&request, 1), {}, transport(), options_.on_stage, false);
   if (is.found.timing) return is.found.timing->time_ps;
-  return run_of(*is.plan, *topology_, {}, kNoTimeLimit, transport()->carrier()).timeline.end_ps;
+  return run_of(*is.plan.plan, *topology_, {}, kNoTimeLimit, transport()->carrier())
+      .timeline.end_ps;
 }
 
 std::shared_ptr<Study> Studies::of(std::span<const Request> requests,
@@ -211,7 +215,7 @@ Studies::Planned Studies::taken_or_planned(const StudyKey& key, std::span<const 
                                            const Stages& stages) {
   auto ahead = ahead_.extract({key.requests, key.transport});
   if (ahead.empty())
-    return planned(planner_, requests, stages, transport(key.transport), options_.on_stage);
+    return planned(planner_, requests, stages, transport(key.transport), options_.on_stage, true);
   if (ahead.mapped().refusal) std::rethrow_exception(ahead.mapped().refusal);
   return std::move(ahead.mapped().planned);
 }
@@ -249,7 +253,7 @@ void Studies::plan_ahead(std::span<const Wanted> wanted,
       const Wanted& it = *todo[i];
       try {
         made[i].planned = planned(planner_, it.requests, it.stages,
-                                  own[to_index(it.transport.value_or(usual_))], {});
+                                  own[to_index(it.transport.value_or(usual_))], {}, false);
       } catch (...) {
         made[i].refusal = std::current_exception();
         refused = true;
@@ -263,7 +267,7 @@ void Studies::plan_ahead(std::span<const Wanted> wanted,
   work(true);
   for (std::future<void>& other : others) other.get();
   for (std::size_t i = 0; i < todo.size(); ++i) {
-    if (!made[i].planned.plan && !made[i].refusal) continue;
+    if (!made[i].planned.plan.plan && !made[i].refusal) continue;
     StudyKey key = key_of(todo[i]->requests, todo[i]->transport, todo[i]->stages);
     ahead_.insert_or_assign({key.requests, key.transport}, std::move(made[i]));
   }
@@ -289,8 +293,9 @@ std::shared_ptr<Study> Studies::made_or_carried(StudyKey key, std::span<const Re
       alike->job_ ? in_series(planner_, requests, stages) : nullptr;
   auto plan = std::make_shared<const Plan>(
       carried_over(*alike->plan_, job ? std::span<const Request>(job->series.requests) : requests));
-  auto study = proved(planner_, std::move(plan), topology_, {alike->bytes_, alike->needs_, {}}, by,
-                      meanwhile == Meanwhile::Callers ? meanwhile : Meanwhile::Nothing);
+  auto study =
+      proved(planner_, {std::move(plan), {}}, topology_, {alike->bytes_, alike->needs_, {}}, by,
+             meanwhile == Meanwhile::Callers ? meanwhile : Meanwhile::Nothing);
   study->job_ = std::move(job);
   study->expect(options_.record);
   return study;
@@ -313,7 +318,7 @@ std::shared_ptr<const Plan> Studies::like(const Plan& plan,
   const PlannerRow* maker = &planner_;
   for (const PlannerRow& row : planners())
     if (row.name == plan.planner) maker = &row;
-  Planned is = planned(*maker, smaller, plan.stages, transport(), options_.on_stage);
+  Planned is = planned(*maker, smaller, plan.stages, transport(), options_.on_stage, true);
   return made(*maker, std::move(is), transport(), Meanwhile::Nothing)->shared_plan();
 }
 

@@ -21,6 +21,7 @@
 #include "core/base/digest.h"
 #include "core/planners/planner.h"
 #include "core/topology/topology.h"
+#include "sim/study/proof_ahead.h"
 #include "sim/study/study.h"
 #include "sim/transport/transport.h"
 
@@ -140,7 +141,7 @@ class Studies {
 
  private:
   struct Planned {
-    std::shared_ptr<const Plan> plan = {};
+    ProofAhead::Proved plan = {};
     std::shared_ptr<const JobInSeries> job = {};  // if it is planned in series
     PlanFindings found = {};
     std::shared_ptr<const RecordedRun> run = {};  // that found the time, if it was recorded
@@ -164,9 +165,10 @@ class Studies {
   std::shared_ptr<const JobInSeries> in_series(const PlannerRow& planner,
                                                std::span<const Request> requests,
                                                const Stages& stages) const;
+  // `is_alone`: the other processors are free.
   Planned planned(const PlannerRow& planner, std::span<const Request> requests,
                   const Stages& stages, const std::shared_ptr<const Carriage>& transport,
-                  const OnStage& on_stage) const;
+                  const OnStage& on_stage, bool is_alone) const;
   std::shared_ptr<Study> found(std::span<const Request> requests,
                                std::optional<TransportKind> transport, const Stages& stages,
                                Meanwhile meanwhile);

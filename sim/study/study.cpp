@@ -41,7 +41,8 @@ RecordedRun run_of(const Plan& plan, const Topology& topology, const Recording& 
 }
 
 Study::Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> topology,
-             PlanFindings found, std::shared_ptr<const Carriage> transport, Meanwhile meanwhile)
+             PlanFindings found, std::shared_ptr<const Carriage> transport, Meanwhile meanwhile,
+             std::shared_future<ProofResult> proof)
     : plan_(std::move(plan)),
       topology_(std::move(topology)),
       transport_(transport || !topology_ ? std::move(transport) : links_alone(topology_)),
@@ -49,10 +50,12 @@ Study::Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> t
       time_ps_(found.timing ? std::optional(found.timing->time_ps) : std::nullopt) {
   const bool is_large = plan_->tensors.size() * plan_->ranks.size() >= kShardsOfLargePlan;
   if (!is_large || !topology_) meanwhile = Meanwhile::Nothing;
-  proof_ = std::async(meanwhile == Meanwhile::Nothing ? std::launch::deferred
-                                                      : std::launch::async | std::launch::deferred,
-                      [proved = plan_] { return prove(*proved); })
-               .share();
+  if (!proof.valid())
+    proof = std::async(meanwhile == Meanwhile::Nothing ? std::launch::deferred
+                                                       : std::launch::async | std::launch::deferred,
+                       [proved = plan_] { return prove(*proved); })
+                .share();
+  proof_ = std::move(proof);
   // Only planners' own plans are looked at before they are proved.
   if (meanwhile == Meanwhile::Nothing) require_proof();
   bytes_ = found.bytes ? *std::move(found.bytes) : count_bytes(*plan_);

@@ -44,11 +44,12 @@ enum class Meanwhile : std::uint8_t {
 // callers, including later users of a cached study, get the stored result.
 class Study {
  public:
-  // Proves the plan (CheckFailure if it is wrong). Facts in `found` are not computed again. Without
+  // Proves the plan (CheckFailure if it is wrong), unless `proof` does: a proof of this plan that
+  // has begun. Facts in `found` are not computed again. Without
   // a topology there is no time and no bound; without a transport only links take time.
   Study(std::shared_ptr<const Plan> plan, std::shared_ptr<const Topology> topology,
         PlanFindings found = {}, std::shared_ptr<const Carriage> transport = nullptr,
-        Meanwhile meanwhile = Meanwhile::Nothing);
+        Meanwhile meanwhile = Meanwhile::Nothing, std::shared_future<ProofResult> proof = {});
   // Waits for the proof. Throws what it throws. Nothing may be reported before.
   void require_proof() const { proof_.get(); }
   void wait_for_proof() const { proof_.wait(); }  // does not throw

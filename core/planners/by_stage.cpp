@@ -99,8 +99,13 @@ class ByStage {
         auto at = of.others.find(row.name);
         return at == of.others.end() ? nullptr : at->second;
       };
-      if (std::all_of(of_stage_.begin(), of_stage_.end(),
-                      [&](const auto& plans) { return made(*plans) != nullptr; }))
+      auto all = [&](auto&& holds) {
+        return std::all_of(of_stage_.begin(), of_stage_.end(),
+                           [&](const auto& plans) { return holds(*plans); });
+      };
+      // Considered above.
+      if (all([&](const StagePlans& of) { return made(of) == of.asked; })) continue;
+      if (all([&](const StagePlans& of) { return made(of) != nullptr; }))
         consider(joined(std::string(row.name), made));
       else if (!row.weighs_others)
         say(fmt::format("{} has no plan of some stage", row.name));

@@ -6,12 +6,20 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/integers.h"
+
 namespace reshard::sim {
 
 namespace {
 
 // Of fewer shards (tensors times ranks), a proof takes some milliseconds.
-constexpr std::size_t kShards = std::size_t{1} << 14;
+constexpr std::int64_t kShards = std::int64_t{1} << 14;
+
+Int128 shards_of(const Plan& plan) {
+  Int128 tensors = 0;
+  for (const Request& request : plan.tensors) tensors += request.tensors();
+  return tensors * static_cast<std::int64_t>(plan.ranks.size());
+}
 
 bool are_equal(const Plan& a, const Plan& b) {
   return a.planner == b.planner && a.ranks == b.ranks && a.buffers == b.buffers &&
@@ -22,8 +30,7 @@ bool are_equal(const Plan& a, const Plan& b) {
 }  // namespace
 
 void ProofAhead::begin(const Plan& plan) {
-  if (plan.tensors.size() * plan.ranks.size() < kShards || std::thread::hardware_concurrency() < 2)
-    return;
+  if (shards_of(plan) < kShards || std::thread::hardware_concurrency() < 2) return;
   for (const Proved& other : begun_)
     if (other.proof.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   auto copy = std::make_shared<const Plan>(plan);

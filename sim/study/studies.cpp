@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <future>
 #include <iterator>
 #include <set>
 #include <thread>
@@ -213,11 +212,9 @@ StudyKey Studies::key_of(std::span<const Request> requests, std::optional<Transp
 
 Studies::Planned Studies::taken_or_planned(const StudyKey& key, std::span<const Request> requests,
                                            const Stages& stages) {
-  auto ahead = ahead_.extract({key.requests, key.transport});
-  if (ahead.empty())
-    return planned(planner_, requests, stages, transport(key.transport), options_.on_stage, true);
-  if (ahead.mapped().refusal) std::rethrow_exception(ahead.mapped().refusal);
-  return std::move(ahead.mapped().planned);
+  if (auto ahead = ahead_.extract({key.requests, key.transport}); !ahead.empty())
+    if (Planned made = ahead.mapped().get(); made.plan.plan) return made;
+  return planned(planner_, requests, stages, transport(key.transport), options_.on_stage, true);
 }
 
 // Each plan once, and only the first of those that are alike.
@@ -236,42 +233,65 @@ std::vector<const Studies::Wanted*> Studies::not_yet_planned(std::span<const Wan
   return out;
 }
 
-void Studies::plan_ahead(std::span<const Wanted> wanted,
-                         const std::function<void(std::size_t done, std::size_t total)>& on_plan) {
+// Plans to be made, by whichever thread comes to them first.
+struct Studies::ToPlan {
+  // Copies, because the caller may be gone when another thread comes to them.
+  struct Job {
+    std::vector<Request> requests;
+    Stages stages;
+    TransportKind transport;
+    std::promise<Planned> promise = {};
+  };
+  std::vector<Job> jobs = {};
+  std::atomic<std::size_t> next{0}, done{0};
+  std::atomic<bool> stopped{false};
+};
+
+void Studies::plan_ahead(std::span<const Wanted> wanted, const OnPlan& on_plan) {
   const std::vector<const Wanted*> todo = not_yet_planned(wanted);
   const std::size_t threads =
       std::min<std::size_t>(todo.size(), std::max(1U, std::thread::hardware_concurrency()));
   if (threads < 2) return;
-  std::vector<PlannedAhead> made(todo.size());
-  std::atomic<std::size_t> next{0}, done{0};
-  std::atomic<bool> refused{false};
-  auto work = [&](bool reports) {
-    // Transports keep what they compute about ranks, so each thread has its own.
-    const Transports own = transports_of();
-    for (std::size_t i = next++; i < todo.size() && !refused; i = next++) {
-      if (reports) on_plan(done, todo.size());
-      const Wanted& it = *todo[i];
-      try {
-        made[i].planned = planned(planner_, it.requests, it.stages,
-                                  own[to_index(it.transport.value_or(usual_))], {}, false);
-      } catch (...) {
-        made[i].refusal = std::current_exception();
-        refused = true;
-      }
-      ++done;
-    }
-  };
-  std::vector<std::future<void>> others;
+  stop_planning();
+  to_plan_ = std::make_shared<ToPlan>();
+  for (const Wanted* each : todo) {
+    ToPlan::Job& job =
+        to_plan_->jobs.emplace_back(ToPlan::Job{{each->requests.begin(), each->requests.end()},
+                                                each->stages,
+                                                each->transport.value_or(usual_)});
+    StudyKey key = key_of(job.requests, job.transport, job.stages);
+    ahead_.insert_or_assign({key.requests, key.transport}, job.promise.get_future());
+  }
   for (std::size_t t = 1; t < threads; ++t)
-    others.push_back(std::async(std::launch::async | std::launch::deferred, work, false));
-  work(true);
-  for (std::future<void>& other : others) other.get();
-  for (std::size_t i = 0; i < todo.size(); ++i) {
-    if (!made[i].planned.plan.plan && !made[i].refusal) continue;
-    StudyKey key = key_of(todo[i]->requests, todo[i]->transport, todo[i]->stages);
-    ahead_.insert_or_assign({key.requests, key.transport}, std::move(made[i]));
+    planning_.push_back(std::async(std::launch::async | std::launch::deferred,
+                                   [this, jobs = to_plan_] { make_plans(*jobs, {}); }));
+  make_plans(*to_plan_, on_plan);
+}
+
+void Studies::make_plans(ToPlan& all, const OnPlan& on_plan) const {
+  // Transports keep what they compute about ranks, so each thread has its own.
+  const Transports own = transports_of();
+  for (std::size_t i = all.next++; i < all.jobs.size(); i = all.next++) {
+    ToPlan::Job& job = all.jobs[i];
+    if (on_plan) on_plan(all.done, all.jobs.size());
+    try {
+      job.promise.set_value(all.stopped ? Planned()
+                                        : planned(planner_, job.requests, job.stages,
+                                                  own[to_index(job.transport)], {}, false));
+    } catch (...) {
+      all.stopped = true;
+      job.promise.set_exception(std::current_exception());
+    }
+    ++all.done;
   }
 }
+
+void Studies::stop_planning() {
+  if (to_plan_) to_plan_->stopped = true;
+  planning_.clear();  // waits
+}
+
+Studies::~Studies() { stop_planning(); }
 
 // Reasons can name ranks, and timelines do; so a plan is carried over alone.
 std::shared_ptr<Study> Studies::made_or_carried(StudyKey key, std::span<const Request> requests,

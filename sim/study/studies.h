@@ -6,8 +6,8 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <functional>
+#include <future>
 #include <list>
 #include <map>
 #include <memory>
@@ -98,6 +98,9 @@ class Studies {
  public:
   Studies(std::shared_ptr<const Topology> topology, const PlannerRow& planner,
           StudyOptions options = {});
+  Studies(const Studies&) = delete;
+  Studies& operator=(const Studies&) = delete;
+  ~Studies();
 
   // The plan of a job of one request or many, by the transport of the options unless another one is
   // given; with stages if the job has them. Throws InputError if the planner refuses a request, and
@@ -111,18 +114,18 @@ class Studies {
   std::shared_ptr<Study> of(const Request& request, std::optional<TransportKind> transport = {}) {
     return of(std::span(&request, 1), transport);
   }
-  // The requests of a later call to of() or not_yet_proved(); they must outlive the call to
-  // plan_ahead().
+  // The requests of a later call to of() or not_yet_proved().
   struct Wanted {
     std::span<const Request> requests;
     std::optional<TransportKind> transport;
     const Stages& stages;
   };
-  // Makes the plans that these calls will need, on all processors. A request that cannot be planned
-  // is refused by these calls; after it no more plans are made here. `on_plan` is called from this
-  // thread.
-  void plan_ahead(std::span<const Wanted> wanted,
-                  const std::function<void(std::size_t done, std::size_t total)>& on_plan);
+  // Makes the plans that these calls will need, on all processors, and returns when there is none
+  // left to begin: the calls wait for those that others still make. A request that cannot be
+  // planned is refused by these calls; after it no more plans are begun here. `on_plan` is called
+  // from this thread.
+  using OnPlan = std::function<void(std::size_t done, std::size_t total)>;
+  void plan_ahead(std::span<const Wanted> wanted, const OnPlan& on_plan);
   // The plan's time without proof or caching, for comparing many requests when few will run.
   std::int64_t unproved_time_ps(const Request& request) const;
   // A study of a plan from elsewhere. The memory limit applies to it as well.
@@ -147,11 +150,7 @@ class Studies {
     std::shared_ptr<const RecordedRun> run = {};  // that found the time, if it was recorded
     Explanation explanation = {};
   };
-  // A plan that was made ahead, or why it could not be.
-  struct PlannedAhead {
-    Planned planned = {};
-    std::exception_ptr refusal = {};
-  };
+  struct ToPlan;
   void begin(std::string_view stage) const {
     if (options_.on_stage) options_.on_stage(stage);
   }
@@ -177,6 +176,8 @@ class Studies {
   std::shared_ptr<Study> made(const PlannerRow& planner, Planned is,
                               const std::shared_ptr<const Carriage>& transport,
                               Meanwhile meanwhile) const;
+  void make_plans(ToPlan& all, const OnPlan& on_plan) const;  // `on_plan` may be empty
+  void stop_planning();
   void keep_proofs_few(const std::shared_ptr<Study>& last);
 
   std::shared_ptr<const Topology> topology_;
@@ -186,8 +187,11 @@ class Studies {
   StudyOptions options_;
   StudyKey key_;              // the fields that all requests share
   StudyCache cache_, alike_;  // by requests; by how they are alike (core/demand/likeness.h)
-  std::deque<std::shared_ptr<const Study>> proving_;                // perhaps still being proved
-  std::map<std::pair<Digest, TransportKind>, PlannedAhead> ahead_;  // by fingerprint of requests
+  std::deque<std::shared_ptr<const Study>> proving_;  // perhaps still being proved
+  std::shared_ptr<ToPlan> to_plan_;
+  // By fingerprint of requests. No plan: planning was stopped before it.
+  std::map<std::pair<Digest, TransportKind>, std::future<Planned>> ahead_;
+  std::vector<std::future<void>> planning_;  // other threads
 };
 
 }  // namespace reshard::sim

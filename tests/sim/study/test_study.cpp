@@ -335,6 +335,25 @@ TEST_CASE("plans made ahead on all processors are those made one by one") {
     }
 }
 
+TEST_CASE("plans made ahead need nothing of the caller's, and nobody has to take them") {
+  std::vector<Request> requests;
+  for (const char* shape : {"64,96", "16,20", "8,8", "24,4"})
+    requests.push_back(request_on("4x4", shape, "S0,S1", "S1,S0"));
+  for (std::size_t taken : {4, 1, 0}) {
+    CAPTURE(taken);
+    Studies studies(machine(), find_planner("packed"), {.cache_capacity = 4});
+    {
+      const std::vector<Request> own = requests;
+      const Stages none;
+      std::vector<Studies::Wanted> wanted;
+      for (const Request& each : own) wanted.push_back({std::span(&each, 1), {}, none});
+      studies.plan_ahead(wanted, [](std::size_t, std::size_t) {});
+    }
+    for (std::size_t i = 0; i < taken; ++i)
+      CHECK(studies.of(requests[i])->plan().request().text() == requests[i].text());
+  }
+}
+
 TEST_CASE("what cannot be planned ahead is refused when it is asked for") {
   constexpr PlannerRow kPicky{
       .name = "picky", .purpose = "", .make = [](const Demand& of, const PlannerInput& input) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/study/proof_ahead.h"
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -34,7 +33,10 @@ void ProofAhead::begin(const Plan& plan) {
   for (const Proved& other : begun_)
     if (other.proof.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   auto copy = std::make_shared<const Plan>(plan);
-  begun_.push_back({copy, std::async(std::launch::async, [copy] { return prove(*copy); }).share()});
+  // Deferred where no thread can be started: the proof then runs when it is asked for.
+  begun_.push_back({copy, std::async(std::launch::async | std::launch::deferred, [copy] {
+                            return prove(*copy);
+                          }).share()});
 }
 
 ProofAhead::Proved ProofAhead::of(Plan&& plan) const {

@@ -19,8 +19,7 @@ std::vector<Request> many() {
 }
 
 Plan timed(const Demand& of, const PlannerInput& input, bool time_wrong, bool return_wrong) {
-  PlannerInput own = input;
-  Plan right = plan_p2p(of, own), wrong = right;
+  Plan right = plan_p2p(of, input), wrong = right;
   wrong.steps.pop_back();
   input.plan_time(time_wrong ? wrong : right, *input.topology, kNoTimeLimit);
   return return_wrong ? wrong : right;

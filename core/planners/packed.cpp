@@ -6,12 +6,15 @@
 //
 // How many chunks: with K of them a pipeline takes about T/K longer than the time T of its busiest
 // link, to fill and to drain, and every chunk adds a latency L to each hop; so about sqrt(T/L).
-// That many are tried, then half or twice as many as long as that is faster, and trees of other
-// depths if the pipeline is still slow. For small messages more packings are tried, among them that
-// of fewest latencies. If every step costs a launch, all depths are tried in few steps, and also
-// p2p's plan. The fastest plan is taken. For a large job, and each stage of it, few plans are made
-// or only one; none if p2p's plan is near the bound or faster than the busiest link of the trees.
+// That many are tried, then half or twice as many as long as that is faster; if the pipeline is
+// still slow, also coupled stages and trees of other depths. For small messages more packings are
+// tried, among them that of fewest latencies. If every step costs a launch, all depths are tried in
+// few steps, and also p2p's plan. The fastest plan is taken. For a large job, and each stage of it,
+// few plans are made or only one; none if p2p's plan is near the bound or faster than the busiest
+// link of the trees.
 #include <algorithm>
+#include <optional>
+#include <tuple>
 
 #include <fmt/core.h>
 
@@ -96,6 +99,7 @@ class PackedPlanner {
     if (is_only_plan_ && best_->fits) return taken();
     is_only_plan_ = false;
     if (count < kManyChunks) try_fewer_and_more(usual, best_->chunks);
+    if (is_slow()) try_coupled(usual);
     if (is_slow()) try_other_depths(usual);
     // Latencies matter if they are more than a few hundredths of the whole.
     if (!best_->timing || best_->timing->time_ps < 32 * latency_ps_) try_small(usual);
@@ -177,10 +181,11 @@ class PackedPlanner {
   // twice, as it would not be better: different aims often lead to the same trees.
   bool offer(const Packing& packing, std::int32_t wanted) {
     std::int32_t chunks = std::min(wanted, most_chunks(packing)), waves = 0;
-    for (const auto& [other, its_chunks] : tried_)
-      if (its_chunks == chunks && (other == &packing || other->trees == packing.trees))
+    for (const auto& [other, its_chunks, coupled] : tried_)
+      if (its_chunks == chunks && coupled == is_coupled_ &&
+          (other == &packing || other->trees == packing.trees))
         return false;
-    tried_.emplace_back(&packing, chunks);
+    tried_.emplace_back(&packing, chunks, is_coupled_);
     Plan plan({demand_.requests().begin(), demand_.requests().end()}, "packed");
     Explanation explanation;
     auto say = [&](StepId id, std::string why) {
@@ -191,6 +196,7 @@ class PackedPlanner {
     Chunking chunking = chunks_of(chunks);
     chunking.waves = input_.steps_in_turn;
     chunking.all_paced = input_.memory.any();
+    chunking.coupled = is_coupled_;
     chunking.joins_small = is_long() && !input_.memory.any();
     emit_trees(plan, commodities_, symmetry_, routes_, packing, chunking, say);
     if (needs_waves(wanted, chunks)) {
@@ -233,6 +239,13 @@ class PackedPlanner {
     const std::int64_t time_ps = best_->timing->time_ps, packed_ps = best_->packed_ps;
     return time_ps > packed_ps + packed_ps / 50 + 4 * latency_ps_ &&
            !(is_long() && time_ps <= bound_ps_ + bound_ps_ / 33);
+  }
+
+  // Where messages share links, those of relays can leave too little of them to those that holders
+  // send to all ranks themselves: these then end alone, over few links.
+  void try_coupled(const Packing& usual) {
+    is_coupled_ = !input_.steps_in_turn;
+    if (is_coupled_) is_coupled_ = offer(usual, best_->chunks);
   }
 
   // Tries trees of other depths, then more chunks; of a long job only the shallower trees, which
@@ -368,7 +381,8 @@ class PackedPlanner {
   Packings packings_;
   std::int64_t hops_ = 0;      // of the usual packing
   bool is_only_plan_ = false;  // the first plan that fits will be taken, whatever its time
-  std::vector<std::pair<const Packing*, std::int32_t>> tried_;  // with so many chunks
+  bool is_coupled_ = false;    // Chunking::coupled of the plans that are offered next
+  std::vector<std::tuple<const Packing*, std::int32_t, bool>> tried_;  // chunks, is_coupled_
   std::optional<Variant> best_;
 };
 

@@ -259,7 +259,7 @@ class TreeEmitter {
         symmetry_(symmetry),
         packing_(packing),
         steps_(plan, {static_cast<std::int32_t>(chunking.weights.size()), chunking.window,
-                      chunking.waves, chunking.all_paced}),
+                      chunking.waves, chunking.all_paced, chunking.coupled}),
         sender_(plan, commodities.demand(), routes, steps_) {
     for (std::int32_t weight : chunking.weights) chunk_ends_.push_back(chunk_ends_.back() + weight);
     if (chunking.joins_small && chunking.waves) small_bytes_ = mean_slice_bytes();

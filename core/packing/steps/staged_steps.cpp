@@ -50,6 +50,7 @@ void StagedSteps::link() {
       if (layout_.waves) continue;
       if ((own.paced || layout_.all_paced) && chunk >= layout_.window)
         at->second.after.insert(place(stage, chunk - layout_.window));
+      if (layout_.coupled && own.paced) couple(stage, chunk, at->second);
       // A step can follow only what is listed before it, so a stage that reads much later holds
       // more chunks.
       for (std::int32_t producer : own.empties) {
@@ -58,6 +59,14 @@ void StagedSteps::link() {
           filling->second.after.insert(at->first);
       }
     }
+}
+
+void StagedSteps::couple(std::int32_t stage, std::int32_t chunk, Cell& cell) {
+  for (std::int32_t other = 0; to_index(other) < stages_.size(); ++other) {
+    if (other == stage || !stages_[to_index(other)].paced) continue;
+    std::int32_t behind = chunk + depth(stage) - depth(other) - layout_.window;
+    if (behind >= 0 && behind < layout_.chunks) cell.after.insert(place(other, behind));
+  }
 }
 
 std::vector<StepId> StagedSteps::add_steps_of(Cell& cell) {

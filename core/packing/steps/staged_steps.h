@@ -4,10 +4,13 @@
 //
 //   by stage   one step for each stage and chunk. It follows the steps that produced what it works
 //              on, and, if its stage is paced, the stage's own step of some chunks before: without
-//              that all chunks would start at once, share the links, and all arrive late. A step
-//              that fills temporaries follows those that emptied the temporaries of four chunks
-//              before, so that at most four are in use, however steps overlap. Steps are listed by
-//              chunk + depth, so that running them in order keeps all stages busy.
+//              that all chunks would start at once, share the links, and all arrive late. If stages
+//              are coupled, it also follows the steps of all other paced stages of as many chunks
+//              before, because shared links do not give each stage the rate that it needs to keep
+//              up with the others. A step that fills temporaries follows those that emptied the
+//              temporaries of four chunks before, so that at most four are in use, however steps
+//              overlap. Steps are listed by chunk + depth, so that running them in order keeps all
+//              stages busy.
 //   in waves   one step for all stages and chunks of one chunk + depth, for machines that run steps
 //              one after the other: wave t carries chunk t of the first stages, chunk t - 1 of the
 //              second, and so on.
@@ -38,6 +41,7 @@ struct StageLayout {
   int window = 2;  // chunks of a paced stage that are in flight at a time
   bool waves = false;
   bool all_paced = false;  // so that no stage has more than `window` chunks of messages packed
+  bool coupled = false;    // no paced stage gets more than `window` chunks ahead of another
 };
 
 class StagedSteps {
@@ -105,6 +109,7 @@ class StagedSteps {
   StepKey place(std::int32_t stage, std::int32_t chunk) const;
   Cell& cell(std::int32_t stage, std::int32_t chunk);
   void link();
+  void couple(std::int32_t stage, std::int32_t chunk, Cell& cell);
   std::vector<StepId> add_steps_of(Cell& cell);
 
   Plan& plan_;

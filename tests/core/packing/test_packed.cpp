@@ -95,6 +95,16 @@ TEST_CASE("two nodes: within a few hundredths of the limit, where others take tw
   }
 }
 
+TEST_CASE("few ranks send to many on one switch: relays do not starve what is sent directly") {
+  for (int to : {8, 12, 20}) {
+    CAPTURE(to);
+    const std::string mesh = std::to_string(to), ranks = "4-" + std::to_string(3 + to);
+    auto study = studied(large_across("4", "0-3", "S(0)", mesh.c_str(), ranks.c_str(), "R"),
+                         sim::find_topology("nvswitch:" + std::to_string(4 + to)));
+    CHECK(ratio(*study) < 1.02);
+  }
+}
+
 TEST_CASE("across meshes: each byte enters a node once, over all its NICs") {
   Topology four = sim::find_topology("dgx-h100:4");
   CHECK(ratio(*studied(large_across("8", "0-7", "S(0)", "8", "8-15", "R"), four)) < 1.05);

@@ -5,14 +5,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "core/base/errors.h"
+#include "core/torch/cost_model.h"
 
 namespace reshard {
 namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 // Limit on a call's candidates: searching this many takes about ten seconds.
 constexpr std::int64_t kMaxCandidates = std::int64_t{1} << 26;
@@ -171,7 +169,7 @@ class Search {
  private:
   struct Best {
     std::vector<std::size_t> rows;
-    double cost_us = kInfinite;
+    double cost_us = kInfiniteCost;
     std::size_t moved = 0;
     bool set() const { return !rows.empty(); }
   };

@@ -4,14 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "core/torch/redistribution.h"
 
 namespace reshard {
 namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 bool is_whole(const OpPlacements& placements) {
   return std::all_of(placements.begin(), placements.end(),
@@ -70,11 +67,11 @@ TorchMoves::TorchMoves(MeshRef mesh, std::int32_t devices_per_host)
 double TorchMoves::cost_us(const TensorSpec& from, const OpPlacements& to) const {
   if (is_whole(from.placements) || from.placements == to) return 0.0;
   bool strided = has_strided(from.placements) || has_strided(to);
-  if (strided && !from.of_view) return kInfinite;
+  if (strided && !from.of_view) return kInfiniteCost;
   for (std::size_t axis = 0; axis < to.size(); ++axis)
     if (to[axis].is_partial() && !from.placements[axis].is_replicate() &&
         from.placements[axis] != to[axis])
-      return kInfinite;
+      return kInfiniteCost;
   double gib = static_cast<double>(element_count(from.meta.shape) * size_bytes(from.meta.dtype));
   double shards = 1.0;
   for (std::size_t axis = 0; axis < to.size(); ++axis)

@@ -112,7 +112,7 @@ std::vector<Transition> transitions_of(const Request& request, const Steps& all,
   return out;
 }
 
-Plan plan_one(const Request& request, const PlannerInput& input) {
+Plan plan_one_by_graph(const Request& request, const PlannerInput& input) {
   RESHARD_CHECK(input.topology != nullptr, "graph needs to know how many devices a host has");
   if (!request.same_mesh())
     throw InputError(
@@ -127,7 +127,7 @@ Plan plan_one(const Request& request, const PlannerInput& input) {
 }  // namespace
 
 Plan plan_graph(const Demand& demand, const PlannerInput& input) {
-  return plan_each(demand, input, "graph", plan_one);
+  return plan_each(demand, input, "graph", plan_one_by_graph);
 }
 
 }  // namespace reshard

@@ -11,7 +11,7 @@
 namespace reshard {
 namespace {
 
-Plan plan_one(const Request& request, const PlannerInput& input) {
+Plan plan_one_by_hybrid(const Request& request, const PlannerInput& input) {
   if (!request.same_mesh())
     throw InputError(fmt::format(
         "expected one mesh on both sides, found {} (p2p plans between meshes)", request.text()));
@@ -27,7 +27,7 @@ Plan plan_one(const Request& request, const PlannerInput& input) {
 }  // namespace
 
 Plan plan_hybrid(const Demand& demand, const PlannerInput& input) {
-  return plan_each(demand, input, "hybrid", plan_one);
+  return plan_each(demand, input, "hybrid", plan_one_by_hybrid);
 }
 
 }  // namespace reshard

@@ -27,7 +27,7 @@ std::string reason(const TorchStep& step, const Request& request) {
              int{wanted.dim}, text(wanted));
 }
 
-Plan plan_one(const Request& request, const PlannerInput& input) {
+Plan plan_one_by_rule(const Request& request, const PlannerInput& input) {
   if (!request.same_mesh())
     throw InputError(
         fmt::format("expected one mesh on both sides, as in PyTorch, found {} (p2p "
@@ -51,7 +51,7 @@ Plan plan_one(const Request& request, const PlannerInput& input) {
 }  // namespace
 
 Plan plan_rule(const Demand& demand, const PlannerInput& input) {
-  return plan_each(demand, input, "rule", plan_one);
+  return plan_each(demand, input, "rule", plan_one_by_rule);
 }
 
 }  // namespace reshard

@@ -11,7 +11,7 @@
 namespace reshard {
 namespace {
 
-constexpr std::int64_t kMostRuns = std::int64_t{1} << 24;
+constexpr std::int64_t kMostMapRuns = std::int64_t{1} << 24;
 
 void check_ranks(std::size_t found, std::int64_t n) {
   if (found != to_index(n))
@@ -56,7 +56,7 @@ std::vector<IndexRun> listed(const IndexMap& map, std::int64_t length, std::int6
 
 std::vector<IndexRun> round_robin(std::int64_t length, std::int64_t n, std::int64_t rank) {
   if (n == 1) return one_run(0, length);
-  if (length / n >= kMostRuns)
+  if (length / n >= kMostMapRuns)
     throw InputError(
         fmt::format("map: expected at most 2^24 indices of a rank, found {}", length / n));
   std::vector<IndexRun> out;

@@ -3,8 +3,6 @@
 // are compared to the last digit.
 #include "core/torch/cost_model.h"
 
-#include <limits>
-
 namespace reshard {
 namespace {
 
@@ -12,7 +10,6 @@ constexpr double kBaseLatencyUs = 6.6;
 constexpr double kHopLatencyUs = 0.6, kInterHostHopLatencyUs = 2.7;
 constexpr double kBandwidthGbPerS = 87.7, kInterHostFactor = 0.22;
 constexpr double kAllToAllPenaltyUs = 1.0;  // "favor allgather"
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 double ring_cost_us(double gib, double hops, const TorchMeshTopology& topology, int axis) {
   double latency = kBaseLatencyUs + hops * topology.latency_us[axis];
@@ -61,13 +58,13 @@ double torch_step_cost_us(const TorchStep& step, const TorchMeshTopology& topolo
   auto size = static_cast<double>(topology.sizes[step.axis]);
   if (step.from == step.to) return 0.0;
   if (step.from.is_shard_like()) {
-    if (step.to.is_partial()) return kInfinite;
+    if (step.to.is_partial()) return kInfiniteCost;
     if (step.to.is_shard_like()) return torch_all_to_all_cost_us(gib, topology, step.axis);
     gib *= size;
     return torch_allgather_cost_us(gib, topology, step.axis);
   }
   if (step.from.is_partial()) {
-    if (step.to.is_partial()) return kInfinite;
+    if (step.to.is_partial()) return kInfiniteCost;
     if (step.to.is_replicate()) return torch_allreduce_cost_us(gib, topology, step.axis);
     double cost = torch_reduce_scatter_cost_us(gib, topology, step.axis);
     gib /= size;

@@ -4,6 +4,7 @@
 // PyTorch decide by it; reports show it next to the topology-aware time.
 #pragma once
 
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace reshard {
 
 // The release that the expected results in tests/torch/data come from.
 inline constexpr std::string_view kTorchVersion = "2.15";
+
+// The cost of what PyTorch forbids.
+inline constexpr double kInfiniteCost = std::numeric_limits<double>::infinity();
 
 // The bandwidth and latency that the model gives each mesh axis. It walks the axes from last to
 // first, multiplying their sizes; an axis is inter-host if the product there exceeds

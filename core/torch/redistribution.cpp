@@ -3,7 +3,6 @@
 #include "core/torch/redistribution.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace reshard {
 
@@ -66,8 +65,6 @@ std::optional<OrderedRequest> as_shard_orders(const Request& request) {
 
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-
 bool is_plain(const Layout& layout) { return layout.has_default_order() && !layout.has_strided(); }
 
 // PyTorch prices a request at 0 where the source is fully replicated or nothing changes.
@@ -84,11 +81,11 @@ bool torch_plans_greedily(const Request& request) {
 }
 
 double torch_min_cost_us(const Request& request, std::int32_t devices_per_host) {
-  if (!request.same_mesh()) return kInfinite;
+  if (!request.same_mesh()) return kInfiniteCost;
   if (is_free(request.source(), request.destination())) return 0.0;
-  if (request.source().has_strided() || request.destination().has_strided()) return kInfinite;
+  if (request.source().has_strided() || request.destination().has_strided()) return kInfiniteCost;
   std::optional<OrderedRequest> ordered = as_shard_orders(request);
-  if (!ordered || !can_search(*ordered)) return kInfinite;
+  if (!ordered || !can_search(*ordered)) return kInfiniteCost;
   return torch_steps_cost_us(ordered->source, torch_min_cost_steps(*ordered, devices_per_host),
                              devices_per_host);
 }

@@ -16,7 +16,7 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::string_view kAxis = "an axis of the mesh, by name or number, or a list of them";
+constexpr std::string_view kMeshAxis = "an axis of the mesh, by name or number, or a list of them";
 constexpr std::string_view kIndices = "a list of indices from 0, or one such list for each rank";
 
 std::vector<std::int64_t> integers_in(const TraceFields& fields, std::string_view key,
@@ -65,7 +65,7 @@ class MapReader {
           fields_.fail("axis", "each axis once", *value);
         out.axes.push_back(found);
       }
-    if (out.axes.empty()) fields_.fail("axis", kAxis, *value);
+    if (out.axes.empty()) fields_.fail("axis", kMeshAxis, *value);
   }
 
   int axis(const TraceJson& value) {
@@ -75,7 +75,7 @@ class MapReader {
     } else if (auto number = integer_in(value, 0, mesh_.axes() - 1)) {
       return static_cast<int>(*number);
     }
-    fields_.fail("axis", kAxis, value);
+    fields_.fail("axis", kMeshAxis, value);
   }
 
   IndexMap read_map(const MappedIndices& of) {

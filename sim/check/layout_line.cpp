@@ -19,7 +19,8 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::string_view kAxis = "an axis of the buffers' mesh such as \"dp\", or a list of them";
+constexpr std::string_view kBuffersAxis =
+    "an axis of the buffers' mesh such as \"dp\", or a list of them";
 constexpr std::string_view kDType = "a dtype such as \"bf16\"";
 
 std::vector<std::string> names_in(TraceFields& fields, std::string_view key,
@@ -194,9 +195,9 @@ class BufferLine {
     SharedFlatBuffer buffer{name(), names_in(fields_, "flat_of", "a list of earlier buffers"), {}};
     const TraceJson* axis = fields_.find("axis");
     if (axis != nullptr && axis->is_array())
-      buffer.axes = names_in(fields_, "axis", kAxis);
+      buffer.axes = names_in(fields_, "axis", kBuffersAxis);
     else
-      buffer.axes = {fields_.string("axis", kAxis)};
+      buffer.axes = {fields_.string("axis", kBuffersAxis)};
     read_flat_padding(buffer);
     bool is_named = std::any_of(buffer.buffers.begin(), buffer.buffers.end(),
                                 [&](const std::string& of) { return named_.find_any(of); });

@@ -61,7 +61,7 @@ ArrayResults equal(const LocalCall& call) {
 // Operators that return a Python number or bool have no tensor results.
 ArrayResults nothing(const LocalCall&) { return {}; }
 
-constexpr std::array kRows{
+constexpr std::array kCreationRows{
     OperatorRow{"_local_scalar_dense", nothing},
     OperatorRow{"is_same_size", nothing},
     OperatorRow{"empty_like", constant<true, 0>},
@@ -88,6 +88,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> creation_rows() { return kRows; }
+std::span<const OperatorRow> creation_rows() { return kCreationRows; }
 
 }  // namespace reshard::sim

@@ -178,7 +178,7 @@ constexpr Pointwise kDropoutBackward = pointwise<2, 1>(
     Promotion::Common, [](double g, double kept, double scale) { return g * kept * scale; },
     {{{"scale", 1}}});
 
-constexpr std::array kRows{
+constexpr std::array kRandomRows{
     OperatorRow{"rand_like", rand_like},
     OperatorRow{"randn_like", randn_like},
     OperatorRow{"randint_like", randint_like},
@@ -200,6 +200,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> random_rows() { return kRows; }
+std::span<const OperatorRow> random_rows() { return kRandomRows; }
 
 }  // namespace reshard::sim

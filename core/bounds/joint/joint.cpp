@@ -18,8 +18,6 @@ constexpr std::size_t kStarts = 3;           // of the search: the best of the f
 constexpr std::size_t kMostHolders = 32;     // lists of holders that are looked at
 constexpr std::int64_t kMostWork = 1 << 24;  // about 20 ms
 
-RankMask bit(std::size_t rank) { return RankMask{1} << rank; }
-
 template <class Visit>
 void for_each_rank(RankMask ranks, const Visit& visit) {
   for (; ranks != 0; ranks &= ranks - 1) visit(static_cast<std::size_t>(std::countr_zero(ranks)));

@@ -44,6 +44,7 @@ namespace reshard {
 
 // Ranks of a job, as bits by index.
 using RankMask = std::uint64_t;
+inline RankMask bit(std::size_t rank) { return RankMask{1} << rank; }
 
 struct JointItem {
   RankMask holders, needers;  // holders of one addend; needers that are none

@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::size_t kMostCombinations = 8;
 
-RankMask bit(std::size_t rank) { return RankMask{1} << rank; }
-
 }  // namespace
 
 PricedRoutes::PricedRoutes(const Topology& topology, const std::vector<Rank>& ranks,

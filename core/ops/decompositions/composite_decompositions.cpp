@@ -10,9 +10,6 @@
 namespace reshard {
 namespace {
 
-OpValue integer(std::int64_t value) { return OpValue(value); }
-OpValue list(const std::vector<std::int64_t>& values) { return OpValue(values); }
-
 // f16 and bf16 are computed in f32.
 void rms_norm(Steps& s) {
   TensorMeta meta = s.meta(s.in(0));
@@ -96,7 +93,7 @@ void adaptive_avg_pool(Steps& s) {
            {{"output_size", list(size)}}));
 }
 
-constexpr Decomposition kAll[]{
+constexpr Decomposition kCompositeDecompositions[]{
     {"rms_norm", rms_norm},
     {"dropout", dropout},
     {"diff", diff},
@@ -107,6 +104,6 @@ constexpr Decomposition kAll[]{
 
 }  // namespace
 
-std::span<const Decomposition> composite_decompositions() { return kAll; }
+std::span<const Decomposition> composite_decompositions() { return kCompositeDecompositions; }
 
 }  // namespace reshard

@@ -23,9 +23,6 @@ void give_reduced(Steps& s, StepTensor loss) {
                                        : loss);
 }
 
-OpValue number(double value) { return OpValue(value); }
-OpValue integer(std::int64_t value) { return OpValue(value); }
-
 // The factor of one element's gradient.
 double share(const Steps& s, StepTensor of, double factor = 1) {
   return reduction_of(s) == Reduction::Mean ? factor / s.count_of(of) : factor;
@@ -108,7 +105,7 @@ void soft_margin_loss_backward(Steps& s) {
   s.give(out);
 }
 
-constexpr Decomposition kAll[]{
+constexpr Decomposition kLossDecompositions[]{
     {"mse_loss_backward", mse_loss_backward},
     {"smooth_l1_loss", smooth_l1_loss},
     {"smooth_l1_loss_backward", smooth_l1_loss_backward},
@@ -120,6 +117,6 @@ constexpr Decomposition kAll[]{
 
 }  // namespace
 
-std::span<const Decomposition> loss_decompositions() { return kAll; }
+std::span<const Decomposition> loss_decompositions() { return kLossDecompositions; }
 
 }  // namespace reshard

@@ -10,9 +10,6 @@
 namespace reshard {
 namespace {
 
-OpValue integer(std::int64_t value) { return OpValue(value); }
-OpValue list(const std::vector<std::int64_t>& values) { return OpValue(values); }
-
 void rot90(Steps& s) {
   std::vector<std::int64_t> dims = s.attributes().integers("dims");
   if (dims.size() != 2) s.refuse("attr dims: expected two dims");
@@ -120,7 +117,7 @@ void isin(Steps& s) {
   s.give(s("any.dims", {same}, {{"dim", list(reduced)}}));
 }
 
-constexpr Decomposition kAll[]{
+constexpr Decomposition kMovingDecompositions[]{
     {"rot90", rot90},
     {"pixel_shuffle", pixel_shuffle},
     {"pixel_unshuffle", pixel_unshuffle},
@@ -133,6 +130,6 @@ constexpr Decomposition kAll[]{
 
 }  // namespace
 
-std::span<const Decomposition> moving_decompositions() { return kAll; }
+std::span<const Decomposition> moving_decompositions() { return kMovingDecompositions; }
 
 }  // namespace reshard

@@ -7,9 +7,6 @@
 namespace reshard {
 namespace {
 
-OpValue number(double value) { return OpValue(value); }
-OpValue integer(std::int64_t value) { return OpValue(value); }
-
 void rrelu_backward(Steps& s) {
   double lower = s.attributes().number("lower", 0), upper = s.attributes().number("upper", 0);
   bool trains = s.attributes().boolean("training", false);
@@ -58,7 +55,7 @@ void glu_backward(Steps& s) {
   s.give(s.of_list("cat", {of_first, of_gate}, {{"dim", integer(halves.dim)}}));
 }
 
-constexpr Decomposition kAll[]{
+constexpr Decomposition kPointwiseDecompositions[]{
     {"rrelu_with_noise_backward", rrelu_backward},
     {"glu", glu},
     {"glu_backward", glu_backward},
@@ -66,6 +63,6 @@ constexpr Decomposition kAll[]{
 
 }  // namespace
 
-std::span<const Decomposition> pointwise_decompositions() { return kAll; }
+std::span<const Decomposition> pointwise_decompositions() { return kPointwiseDecompositions; }
 
 }  // namespace reshard

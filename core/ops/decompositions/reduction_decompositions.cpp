@@ -7,8 +7,6 @@
 namespace reshard {
 namespace {
 
-OpValue integer(std::int64_t value) { return OpValue(value); }
-
 OpValue attribute(const Steps& s, std::string_view name, OpValue absent = {}) {
   const OpValue* value = s.attributes().find(name);
   return value ? *value : absent;
@@ -73,13 +71,13 @@ void addmm_activation(Steps& s) {
   s.give(s(s.attributes().boolean("use_gelu", false) ? "gelu" : "relu", {sum}));
 }
 
-constexpr Decomposition kAll[]{
+constexpr Decomposition kReductionDecompositions[]{
     {"trace", trace}, {"_weight_norm_interface", weight_norm}, {"addr", addr},
     {"addmv", addmv}, {"_addmm_activation", addmm_activation},
 };
 
 }  // namespace
 
-std::span<const Decomposition> reduction_decompositions() { return kAll; }
+std::span<const Decomposition> reduction_decompositions() { return kReductionDecompositions; }
 
 }  // namespace reshard

@@ -34,6 +34,11 @@ struct InnerCall {
   int outs;
 };
 
+// Values of attributes.
+inline OpValue integer(std::int64_t value) { return OpValue(value); }
+inline OpValue number(double value) { return OpValue(value); }
+inline OpValue list(const std::vector<std::int64_t>& values) { return OpValue(values); }
+
 class Steps {
  public:
   // `site` must outlive this. Throws InputError for arguments that do not fit.

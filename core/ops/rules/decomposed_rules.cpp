@@ -111,7 +111,7 @@ bool holds_on_the_mesh(const Placing& placing) {
   return Steps(placing.site).propagated(placing.to, placing.sizes).has_value();
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kDecomposedRules[]{
     {"steps", decomposed, decomposed_metas, "", false, holds_on_the_mesh},
 };
 
@@ -153,6 +153,6 @@ std::string_view fault_of_steps(const OpSite& site, std::span<const std::int32_t
   return {};
 }
 
-std::span<const Rule> decomposed_rules() { return kRules; }
+std::span<const Rule> decomposed_rules() { return kDecomposedRules; }
 
 }  // namespace reshard

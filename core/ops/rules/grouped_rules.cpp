@@ -28,11 +28,6 @@ Form form_of(const OpSite& site) {
                                site.op.name, text(site.shape(0)), text(site.shape(1))));
 }
 
-Mark cut(std::string_view letters, char letter) {
-  std::size_t at = letters.find(letter);
-  return at == std::string_view::npos ? Mark::replicate() : Mark::shard(static_cast<int>(at));
-}
-
 // The letter that offsets cut is never sharded; with offsets, columns come before rows.
 Rows grouped(const OpSite& site) {
   Form form = form_of(site);
@@ -99,12 +94,12 @@ bool has_aligned_rows(const Placing& placing) {
   return true;
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kGroupedRules[]{
     {"grouped", grouped, grouped_metas, "out_dtype", false, has_aligned_rows},
 };
 
 }  // namespace
 
-std::span<const Rule> grouped_rules() { return kRules; }
+std::span<const Rule> grouped_rules() { return kGroupedRules; }
 
 }  // namespace reshard

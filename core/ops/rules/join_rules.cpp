@@ -258,7 +258,7 @@ Rows turn(const OpSite& site) {
   return rows;
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kJoinRules[]{
     {"cat", cat, cat_metas, "dim"},
     {"split", split, split_metas, "split_size split_sizes sizes chunks dim"},
     {"unbind", unbind, unbind_metas, "dim", true, stays},
@@ -275,6 +275,6 @@ constexpr Rule kRules[]{
 
 }  // namespace
 
-std::span<const Rule> join_rules() { return kRules; }
+std::span<const Rule> join_rules() { return kJoinRules; }
 
 }  // namespace reshard

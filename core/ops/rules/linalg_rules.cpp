@@ -154,7 +154,7 @@ Metas cross_metas(const OpSite& site) {
   return {out};
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kLinalgRules[]{
     {"linalg", linalg, linalg_metas, "", true, nullptr, linalg_rows_of_torch, nullptr,
      linalg_fault},
     {"decompose", decompose, decompose_metas, "mode full_matrices compute_uv", false},
@@ -163,6 +163,6 @@ constexpr Rule kRules[]{
 
 }  // namespace
 
-std::span<const Rule> linalg_rules() { return kRules; }
+std::span<const Rule> linalg_rules() { return kLinalgRules; }
 
 }  // namespace reshard

@@ -293,7 +293,7 @@ Metas index_put_metas(const OpSite& site) {
   return like_first(site);
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kLookupRules[]{
     {"embedding", embedding, embedding_metas, "", false, nullptr, nullptr, nullptr,
      embedding_fault},
     {"embedding_backward", embedding_backward, embedding_backward_metas,
@@ -313,6 +313,6 @@ constexpr Rule kRules[]{
 
 }  // namespace
 
-std::span<const Rule> lookup_rules() { return kRules; }
+std::span<const Rule> lookup_rules() { return kLookupRules; }
 
 }  // namespace reshard

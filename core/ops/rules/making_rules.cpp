@@ -133,7 +133,7 @@ Metas multinomial_metas(const OpSite& site) {
   return {out};
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kMakingRules[]{
     {"keep", keep, keep_metas, "value dtype", true, nullptr, keep_rows_of_torch, nullptr,
      keep_fault},
     {"to_copy", to_copy, keep_metas, "dtype", true},
@@ -145,6 +145,6 @@ constexpr Rule kRules[]{
 
 }  // namespace
 
-std::span<const Rule> making_rules() { return kRules; }
+std::span<const Rule> making_rules() { return kMakingRules; }
 
 }  // namespace reshard

@@ -22,11 +22,6 @@ bool has(const std::string& letters, char letter) {
   return letters.find(letter) != std::string::npos;
 }
 
-Mark cut(const std::string& letters, char letter) {
-  std::size_t at = letters.find(letter);
-  return at == std::string::npos ? Mark::replicate() : Mark::shard(static_cast<int>(at));
-}
-
 bool is_in_all(const Equation& equation, char letter) {
   return std::all_of(equation.inputs.begin(), equation.inputs.end(),
                      [&](const std::string& input) { return has(input, letter); });
@@ -297,7 +292,7 @@ Metas einsum_metas(const OpSite& site) {
   return {TensorMeta{output_shape(written_equation(site), inputs, site.op.name), inputs[0]->dtype}};
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kMatmulRules[]{
     {"product", product, plain_product_metas},
     {"product_and_bias", product_and_bias, biased_metas},
     {"scaled_product", scaled_product, scaled_metas, "out_dtype"},
@@ -308,6 +303,6 @@ constexpr Rule kRules[]{
 
 }  // namespace
 
-std::span<const Rule> matmul_rules() { return kRules; }
+std::span<const Rule> matmul_rules() { return kMatmulRules; }
 
 }  // namespace reshard

@@ -167,7 +167,7 @@ Rows optimizer(const OpSite& site) {
 
 constexpr std::string_view kReads = "other: self: exponent: min: max: scalar: rounding_mode";
 
-constexpr Rule kRules[]{
+constexpr Rule kPointwiseRules[]{
     {"pointwise", pointwise, pointwise_metas, kReads, true},
     // Operators that PyTorch decomposes before it decides.
     {"pointwise_even", pointwise, pointwise_metas, kReads, false},
@@ -179,6 +179,6 @@ constexpr Rule kRules[]{
 
 }  // namespace
 
-std::span<const Rule> pointwise_rules() { return kRules; }
+std::span<const Rule> pointwise_rules() { return kPointwiseRules; }
 
 }  // namespace reshard

@@ -342,7 +342,7 @@ Rows equal_rows(const OpSite& site) {
   return rows;
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kReductionRules[]{
     {"reduce", reduce, reduce_metas, "dim keepdim dtype", true, nullptr, nullptr, nullptr,
      reduce_fault},
     {"reduce_whole", reduce_whole, same_dtype_metas, "dim keepdim", true},
@@ -364,6 +364,6 @@ constexpr Rule kRules[]{
 
 }  // namespace
 
-std::span<const Rule> reduction_rules() { return kRules; }
+std::span<const Rule> reduction_rules() { return kReductionRules; }
 
 }  // namespace reshard

@@ -94,7 +94,7 @@ Metas fourier_metas(const OpSite& site) {
   return {out};
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kRenameRules[]{
     {"rename", rename, rename_metas, "dim dims dim0 dim1"},
     {"as_complex", as_complex, as_complex_metas},
     {"as_real", as_real, as_real_metas, "", true, cuts_last_evenly},
@@ -103,6 +103,6 @@ constexpr Rule kRules[]{
 
 }  // namespace
 
-std::span<const Rule> rename_rules() { return kRules; }
+std::span<const Rule> rename_rules() { return kRenameRules; }
 
 }  // namespace reshard

@@ -44,6 +44,12 @@ std::span<const Rule> linalg_rules();
 std::span<const Rule> grouped_rules();
 std::span<const Rule> decomposed_rules();
 
+// Dims are named by letters: the dim of this letter is cut; R if there is none.
+inline Mark cut(std::string_view letters, char letter) {
+  std::size_t at = letters.find(letter);
+  return at == std::string_view::npos ? Mark::replicate() : Mark::shard(static_cast<int>(at));
+}
+
 // stack: all tensors are brought to the placements that they have in common, axis by axis.
 Decision decide_stack(const OpCall& call, std::span<const std::int32_t> sizes,
                       const MoveCost& cost);

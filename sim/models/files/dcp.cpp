@@ -103,9 +103,9 @@ std::optional<Rank> rank_of(std::string_view path) {
   return Rank{static_cast<std::int32_t>(rank)};
 }
 
-class Reader {
+class DcpReader {
  public:
-  Reader(std::string_view bytes, const std::string& place)
+  DcpReader(std::string_view bytes, const std::string& place)
       : pickle_(bytes, kGlobals, place), place_(place) {}
 
   DcpMetadata read() {
@@ -303,7 +303,7 @@ DcpMetadata parse_dcp(std::string_view bytes, const std::string& place) {
   if (bytes.size() > kMostBytes)
     throw InputError(
         fmt::format("{}: expected at most 1 GiB, found {} bytes", place, bytes.size()));
-  return Reader(bytes, place).read();
+  return DcpReader(bytes, place).read();
 }
 
 DcpMetadata read_dcp(const std::string& path) {

@@ -16,7 +16,7 @@
 namespace reshard::sim {
 namespace {
 
-constexpr JsonLimits kLimits{8, std::int64_t{1} << 24, std::size_t{1} << 20};
+constexpr JsonLimits kM2nLimits{8, std::int64_t{1} << 24, std::size_t{1} << 20};
 // The benchmark does not transfer tensors of more dims.
 constexpr int kMostDims = 3;
 constexpr std::string_view kExperts = ".experts.";
@@ -42,12 +42,12 @@ std::optional<std::string> joined_name(std::string_view name) {
   return std::nullopt;
 }
 
-class Reader {
+class M2nReader {
  public:
-  explicit Reader(const std::string& place) : place_(place) {}
+  explicit M2nReader(const std::string& place) : place_(place) {}
 
   M2nModel read(std::string_view text) {
-    auto json = read_json<TraceJson>(text, place_, kLimits);
+    auto json = read_json<TraceJson>(text, place_, kM2nLimits);
     if (!json.is_object())
       throw InputError(fmt::format(
           "{}: expected an object such as {{\"lm_head.weight\": {{\"shape\": [151936, 5120], "
@@ -189,7 +189,7 @@ std::optional<int> cut_dim(std::string_view name) {
 }
 
 M2nModel parse_m2n_model(std::string_view text, const std::string& place) {
-  return Reader(place).read(text);
+  return M2nReader(place).read(text);
 }
 
 }  // namespace reshard::sim

@@ -16,15 +16,15 @@
 namespace reshard::sim {
 namespace {
 
-constexpr JsonLimits kLimits{16, std::int64_t{1} << 27, 4096};
+constexpr JsonLimits kPlacementLimits{16, std::int64_t{1} << 27, 4096};
 constexpr std::string_view kText = "a text";
 
-class Reader {
+class PlacementReader {
  public:
-  explicit Reader(const std::string& place) : place_(place) {}
+  explicit PlacementReader(const std::string& place) : place_(place) {}
 
   PlacementManifest read(std::string_view text) {
-    auto json = read_json<TraceJson>(text, place_, kLimits);
+    auto json = read_json<TraceJson>(text, place_, kPlacementLimits);
     read_object(json, place_, "a placement manifest", [&](TraceFields& fields) {
       if (std::string kind = words(fields, "resource_kind", place_); kind != "model_weight")
         fail(place_, "resource_kind", "\"model_weight\"", reshard::quoted(kind));
@@ -256,7 +256,7 @@ class Reader {
 }  // namespace
 
 PlacementManifest parse_placement_json(std::string_view text, const std::string& place) {
-  return Reader(place).read(text);
+  return PlacementReader(place).read(text);
 }
 
 }  // namespace reshard::sim

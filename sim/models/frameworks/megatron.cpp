@@ -23,9 +23,9 @@ using enum MegatronGrids::Axis;
 // Buckets that end only with the stage.
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
-class Writer {
+class MegatronWriter {
  public:
-  explicit Writer(const Side& side)
+  explicit MegatronWriter(const Side& side)
       : side_(side), model_(side.model), grids_(megatron_grids(side.model, side.options)) {
     auto& options = side_.options;
     stages_.stages = static_cast<int>(grids_.dense[Pp].size);
@@ -374,6 +374,6 @@ std::int64_t megatron_ranks(const Model& model, Parallelism& options) {
   return megatron_grids(model, options).ranks();
 }
 
-void write_megatron(const Side& side) { Writer(side).write(); }
+void write_megatron(const Side& side) { MegatronWriter(side).write(); }
 
 }  // namespace reshard::sim

@@ -11,9 +11,9 @@
 namespace reshard::sim {
 namespace {
 
-class Writer {
+class ServingWriter {
  public:
-  Writer(const Side& side, const Serving& serving)
+  ServingWriter(const Side& side, const Serving& serving)
       : side_(side), model_(side.model), serving_(serving) {}
 
   void write() {
@@ -264,6 +264,8 @@ void set_experts(ServingStage& stage, std::int64_t copies, const Serving& servin
   stage.expert_firsts = mesh(1, firsts);
 }
 
-void write_serving(const Side& side, const Serving& serving) { Writer(side, serving).write(); }
+void write_serving(const Side& side, const Serving& serving) {
+  ServingWriter(side, serving).write();
+}
 
 }  // namespace reshard::sim

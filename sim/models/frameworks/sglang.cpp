@@ -15,13 +15,14 @@
 namespace reshard::sim {
 namespace {
 
-struct Sizes {
+struct SglangSizes {
   std::int64_t replicas, pp, tp, dp, ep, moe_dp;
 };
 
-Sizes sizes_of(Parallelism& options) {
-  Sizes out{options.number("replicas", 1), options.number("pp", 1), options.number("tp", 1),
-            options.number("dp", 1),       options.number("ep", 1), options.number("moe-dp", 1)};
+SglangSizes sizes_of(Parallelism& options) {
+  SglangSizes out{options.number("replicas", 1), options.number("pp", 1),
+                  options.number("tp", 1),       options.number("dp", 1),
+                  options.number("ep", 1),       options.number("moe-dp", 1)};
   std::int64_t all = out.replicas;
   for (std::int64_t n : {out.pp, out.tp})
     if ((all *= n) > std::int64_t{1} << 20)
@@ -33,7 +34,7 @@ Sizes sizes_of(Parallelism& options) {
 }
 
 // What SGLang decides by options that the words do not have.
-void add_notes(const Side& side, const Sizes& sizes) {
+void add_notes(const Side& side, const SglangSizes& sizes) {
   if (!side.model.has(Role::SharedGate)) return;
   const std::string& family = side.model.family;
   if ((family == "deepseek_v3" && side.model.experts == 256) ||
@@ -50,13 +51,13 @@ void add_notes(const Side& side, const Sizes& sizes) {
 }  // namespace
 
 std::int64_t sglang_ranks(const Model&, Parallelism& options) {
-  Sizes sizes = sizes_of(options);
+  SglangSizes sizes = sizes_of(options);
   return sizes.replicas * sizes.pp * sizes.tp;
 }
 
 void write_sglang(const Side& side) {
   Parallelism& options = side.options;
-  const Sizes sizes = sizes_of(options);
+  const SglangSizes sizes = sizes_of(options);
   if (sizes.ep > 1 && side.model.experts == 0) options.fail("ep", "a model with experts");
   Serving serving{.attention_tp = sizes.tp / sizes.dp,
                   .dense_tp = sizes.tp,

@@ -11,13 +11,13 @@
 namespace reshard::sim {
 namespace {
 
-struct Sizes {
+struct VllmSizes {
   std::int64_t replicas, dp, pp, tp;
 };
 
-Sizes sizes_of(Parallelism& options) {
-  Sizes out{options.number("replicas", 1), options.number("dp", 1), options.number("pp", 1),
-            options.number("tp", 1)};
+VllmSizes sizes_of(Parallelism& options) {
+  VllmSizes out{options.number("replicas", 1), options.number("dp", 1), options.number("pp", 1),
+                options.number("tp", 1)};
   std::int64_t all = out.replicas;
   for (std::int64_t n : {out.dp, out.pp, out.tp})
     if ((all *= n) > std::int64_t{1} << 20)
@@ -28,13 +28,13 @@ Sizes sizes_of(Parallelism& options) {
 }  // namespace
 
 std::int64_t vllm_ranks(const Model&, Parallelism& options) {
-  Sizes sizes = sizes_of(options);
+  VllmSizes sizes = sizes_of(options);
   return sizes.replicas * sizes.dp * sizes.pp * sizes.tp;
 }
 
 void write_vllm(const Side& side) {
   Parallelism& options = side.options;
-  const Sizes sizes = sizes_of(options);
+  const VllmSizes sizes = sizes_of(options);
   const std::int64_t n = sizes.dp * sizes.tp;
   const bool has_ep = options.flag("ep");
   const bool in_turn = options.choice("experts", {"linear", "round-robin"}) == "round-robin";

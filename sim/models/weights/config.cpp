@@ -11,12 +11,12 @@
 namespace reshard::sim {
 namespace {
 
-using Json = nlohmann::json;
+using ConfigJson = nlohmann::json;
 
 // Weights in FP8 with block scales can be moved as they are. For other quantisations only the
 // weights before quantisation are known.
 void read_quantisation(const ConfigFields& config, Model& model) {
-  const Json* found = config.find_anywhere("quantization_config");
+  const ConfigJson* found = config.find_anywhere("quantization_config");
   if (found == nullptr) return;
   if (!found->is_object()) config.fail("quantization_config", "an object", shown(*found));
   auto method = found->find("quant_method");
@@ -38,13 +38,13 @@ void read_quantisation(const ConfigFields& config, Model& model) {
 // Modules that stay as they were before quantisation: "lm_head", "model.layers.3.self_attn.o_proj",
 // "model.layers.61" or "o_proj", under either of the names that the list has.
 void leave_out(const ConfigFields& config, Model& model) {
-  const Json* quantisation = config.find_anywhere("quantization_config");
+  const ConfigJson* quantisation = config.find_anywhere("quantization_config");
   if (quantisation == nullptr || !model.scale_block) return;
   for (const char* key : {"modules_to_not_convert", "ignored_layers"}) {
     auto list = quantisation->find(key);
     if (list == quantisation->end() || list->is_null()) continue;
     if (!list->is_array()) config.fail(key, "a list of names of modules", shown(*list));
-    for (const Json& entry : *list) {
+    for (const ConfigJson& entry : *list) {
       if (!entry.is_string()) config.fail(key, "a list of names of modules", shown(entry));
       const std::string name = entry.get<std::string>();
       if (name.starts_with("re:") || name.find('*') != std::string::npos)
@@ -64,7 +64,7 @@ void leave_out(const ConfigFields& config, Model& model) {
 }  // namespace
 
 Model parse_config(std::string_view text, const std::string& file) {
-  const Json whole = read_config(text, file);
+  const ConfigJson whole = read_config(text, file);
   const ConfigFields config(whole, file);
   Model model;
   model.file = file;

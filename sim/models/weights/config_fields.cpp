@@ -9,21 +9,21 @@
 namespace reshard::sim {
 namespace {
 
-using Json = nlohmann::json;
+using ConfigJson = nlohmann::json;
 constexpr JsonLimits kConfigLimits{32, std::int64_t{1} << 20, 1 << 16};
 constexpr std::string_view kParts[] = {"text_config", "language_config", "llm_config"};
 
 }  // namespace
 
-Json read_config(std::string_view text, const std::string& file) {
-  Json out = read_json<Json>(text, file, kConfigLimits);
+ConfigJson read_config(std::string_view text, const std::string& file) {
+  ConfigJson out = read_json<ConfigJson>(text, file, kConfigLimits);
   if (!out.is_object())
     throw InputError(
         fmt::format("{}: expected the object of a config.json, found {}", file, shown(out)));
   return out;
 }
 
-ConfigFields::ConfigFields(const Json& whole, const std::string& file)
+ConfigFields::ConfigFields(const ConfigJson& whole, const std::string& file)
     : whole_(whole), fields_(&whole), place_(file) {
   for (std::string_view part : kParts) {
     auto found = whole.find(part);
@@ -35,7 +35,7 @@ ConfigFields::ConfigFields(const Json& whole, const std::string& file)
   }
 }
 
-const Json* ConfigFields::find(std::string_view key) const {
+const ConfigJson* ConfigFields::find(std::string_view key) const {
   auto inner = fields_->find(key);
   if (inner == fields_->end() || inner->is_null()) return nullptr;
   auto outer = whole_.find(key);
@@ -46,14 +46,14 @@ const Json* ConfigFields::find(std::string_view key) const {
   return &*inner;
 }
 
-const Json* ConfigFields::find_anywhere(std::string_view key) const {
-  if (const Json* own = find(key)) return own;
+const ConfigJson* ConfigFields::find_anywhere(std::string_view key) const {
+  if (const ConfigJson* own = find(key)) return own;
   auto outer = whole_.find(key);
   return outer == whole_.end() || outer->is_null() ? nullptr : &*outer;
 }
 
 void ConfigFields::fail(std::string_view key, std::string_view expected) const {
-  const Json* found = find(key);
+  const ConfigJson* found = find(key);
   fail(key, expected, found == nullptr ? "no such field" : shown(*found));
 }
 
@@ -64,7 +64,7 @@ void ConfigFields::fail(std::string_view key, std::string_view expected,
 
 std::optional<std::int64_t> ConfigFields::integer(std::string_view key, std::int64_t low,
                                                   std::int64_t high) const {
-  const Json* value = find(key);
+  const ConfigJson* value = find(key);
   if (value == nullptr) return std::nullopt;
   auto found = integer_in(*value, low, high);
   if (!found) fail(key, fmt::format("an integer from {} to {}", low, high));
@@ -87,14 +87,14 @@ std::int64_t ConfigFields::stated(std::string_view key) const {
 }
 
 bool ConfigFields::flag(std::string_view key, bool absent) const {
-  const Json* found = find(key);
+  const ConfigJson* found = find(key);
   if (found == nullptr) return absent;
   if (!found->is_boolean()) fail(key, "true or false");
   return found->get<bool>();
 }
 
 std::string ConfigFields::word(std::string_view key, std::string_view absent) const {
-  const Json* found = find(key);
+  const ConfigJson* found = find(key);
   if (found == nullptr) return std::string(absent);
   if (!found->is_string()) fail(key, "a text");
   return found->get<std::string>();
@@ -105,7 +105,7 @@ std::optional<DType> ConfigFields::dtype() const {
   for (const bool is_outer : {false, true}) {
     if (out) break;
     for (const char* key : {"dtype", "torch_dtype"}) {
-      const Json* found = is_outer ? find_anywhere(key) : find(key);
+      const ConfigJson* found = is_outer ? find_anywhere(key) : find(key);
       if (found == nullptr || *found == "auto") continue;
       if (!found->is_string()) fail(key, "a text", shown(*found));
       DType dtype = parse_dtype(found->get<std::string>(), fmt::format("{}: {}", place_, key));
@@ -118,11 +118,11 @@ std::optional<DType> ConfigFields::dtype() const {
 }
 
 std::vector<std::int64_t> ConfigFields::numbers(std::string_view key) const {
-  const Json* found = find(key);
+  const ConfigJson* found = find(key);
   std::vector<std::int64_t> out;
   if (found == nullptr) return out;
   if (!found->is_array()) fail(key, "a list of numbers");
-  for (const Json& each : *found) {
+  for (const ConfigJson& each : *found) {
     auto number = integer_in(each, 0, kMostSize);
     if (!number) fail(key, "a list of numbers");
     out.push_back(*number);

@@ -98,9 +98,9 @@ const Family& family_of(const ConfigFields& config, const Model& model) {
   config.fail("model_type", fmt::format("{}", fmt::join(model_families(), ", ")));
 }
 
-class Weights {
+class ModelWeights {
  public:
-  Weights(const ConfigFields& config, Model& model)
+  ModelWeights(const ConfigFields& config, Model& model)
       : config_(config), model_(model), family_(family_of(config, model)) {}
 
   void add() {
@@ -328,6 +328,6 @@ std::vector<std::string_view> model_families() {
   return out;
 }
 
-void add_weights(const ConfigFields& config, Model& model) { Weights(config, model).add(); }
+void add_weights(const ConfigFields& config, Model& model) { ModelWeights(config, model).add(); }
 
 }  // namespace reshard::sim

@@ -23,12 +23,12 @@ std::vector<double> per_channel(const LocalCall& call, const Array* array, std::
   return values<double>(*array);
 }
 
-struct Statistics {
+struct BatchStatistics {
   std::vector<double> mean, scale;  // scale: 1 / standard deviation
 };
 
-Statistics of_batch(Slices<double>& x, double eps) {
-  Statistics out;
+BatchStatistics of_batch(Slices<double>& x, double eps) {
+  BatchStatistics out;
   double n = static_cast<double>(x.dims.length);
   for (std::int64_t c = 0; c < x.dims.count; ++c) {
     double mean = 0, total = 0;
@@ -40,10 +40,10 @@ Statistics of_batch(Slices<double>& x, double eps) {
   return out;
 }
 
-Statistics given(const LocalCall& call, std::size_t mean, std::size_t variance,
-                 std::int64_t channels, double eps) {
-  Statistics out{per_channel(call, &call.tensor(mean), channels, 0),
-                 per_channel(call, &call.tensor(variance), channels, 1)};
+BatchStatistics given(const LocalCall& call, std::size_t mean, std::size_t variance,
+                      std::int64_t channels, double eps) {
+  BatchStatistics out{per_channel(call, &call.tensor(mean), channels, 0),
+                      per_channel(call, &call.tensor(variance), channels, 1)};
   for (double& value : out.scale) value = 1 / std::sqrt(value + eps);
   return out;
 }
@@ -59,7 +59,7 @@ ArrayResults batch_norm(const LocalCall& call) {
   std::int64_t channels = x.dims.count;
   double eps = call.number("eps", 1e-5);
   bool training = trains(call);
-  Statistics of = training ? of_batch(x, eps) : given(call, 3, 4, channels, eps);
+  BatchStatistics of = training ? of_batch(x, eps) : given(call, 3, 4, channels, eps);
   std::vector<double> weight = per_channel(call, call.optional_tensor(1), channels, 1),
                       bias = per_channel(call, call.optional_tensor(2), channels, 0);
   for (std::int64_t c = 0; c < channels; ++c) {
@@ -85,9 +85,9 @@ ArrayResults batch_norm_backward(const LocalCall& call) {
   std::int64_t channels = x.dims.count;
   double eps = call.number("eps", 1e-5), n = static_cast<double>(x.dims.length);
   bool training = call.attributes.boolean("train", false);
-  Statistics of = training ? Statistics{per_channel(call, &call.tensor(5), channels, 0),
-                                        per_channel(call, &call.tensor(6), channels, 1)}
-                           : given(call, 3, 4, channels, eps);
+  BatchStatistics of = training ? BatchStatistics{per_channel(call, &call.tensor(5), channels, 0),
+                                                  per_channel(call, &call.tensor(6), channels, 1)}
+                                : given(call, 3, 4, channels, eps);
   std::vector<double> w = per_channel(call, weight, channels, 1), dw, db;
   for (std::int64_t c = 0; c < channels; ++c) {
     double mean = of.mean[to_index(c)], scale = of.scale[to_index(c)], sum = 0, product = 0;
@@ -113,7 +113,7 @@ ArrayResults batch_norm_backward(const LocalCall& call) {
   return out;
 }
 
-constexpr std::array kRows{
+constexpr std::array kBatchNormRows{
     OperatorRow{"native_batch_norm", batch_norm, 3},
     OperatorRow{"_native_batch_norm_legit", batch_norm, 3},
     OperatorRow{"_native_batch_norm_legit_no_training", batch_norm, 3},
@@ -123,6 +123,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> batch_norm_rows() { return kRows; }
+std::span<const OperatorRow> batch_norm_rows() { return kBatchNormRows; }
 
 }  // namespace reshard::sim

@@ -139,7 +139,7 @@ ArrayResults mse_loss_backward(const LocalCall& call) {
   return slope_of_pair(call, [](double x, double y) { return 2 * (x - y); });
 }
 
-constexpr std::array kRows{
+constexpr std::array kLossesRows{
     OperatorRow{"nll_loss_forward", nll_loss_forward, 2},
     OperatorRow{"nll_loss2d_forward", nll_loss_forward, 2},
     OperatorRow{"nll_loss", nll_loss},
@@ -153,6 +153,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> loss_rows() { return kRows; }
+std::span<const OperatorRow> loss_rows() { return kLossesRows; }
 
 }  // namespace reshard::sim

@@ -20,7 +20,7 @@ struct Normalized {
   std::function<std::int64_t(std::int64_t, std::int64_t)> channel;
 };
 
-struct Statistics {
+struct NormStatistics {
   std::vector<double> mean, rstd;
 };
 
@@ -28,11 +28,11 @@ std::vector<double> optional_values(const Array* array) {
   return array ? values<double>(*array) : std::vector<double>{};
 }
 
-Statistics normalize(const Normalized& form, std::vector<double>& x, const Array* weight,
-                     const Array* bias, double eps) {
+NormStatistics normalize(const Normalized& form, std::vector<double>& x, const Array* weight,
+                         const Array* bias, double eps) {
   std::vector<double> w = optional_values(weight), b = optional_values(bias);
-  Statistics out{std::vector<double>(to_index(form.count), 0),
-                 std::vector<double>(to_index(form.count), 0)};
+  NormStatistics out{std::vector<double>(to_index(form.count), 0),
+                     std::vector<double>(to_index(form.count), 0)};
   double n = static_cast<double>(form.length);
   for (std::int64_t i = 0; i < form.count; ++i) {
     std::span<double> slice(x.data() + i * form.length, to_index(form.length));
@@ -55,7 +55,7 @@ struct Gradients {
 };
 
 Gradients normalize_backward(const Normalized& form, const std::vector<double>& grad,
-                             const std::vector<double>& x, const Statistics& of,
+                             const std::vector<double>& x, const NormStatistics& of,
                              const std::vector<double>& weight, std::int64_t channels) {
   Gradients out{std::vector<double>(x.size()), std::vector<double>(to_index(channels), 0),
                 std::vector<double>(to_index(channels), 0)};
@@ -127,7 +127,8 @@ ArrayResults norm_over_last(const LocalCall& call) {
   // As on CPUs: for narrower dtypes, RMS norm returns its statistic in f32.
   DType dtype = kShifts || x.dtype == DType::F64 ? x.dtype : DType::F32;
   std::vector<double> out = values<double>(x);
-  Statistics of = normalize(form, out, weight, bias, call.number("eps", kShifts ? 1e-5 : least));
+  NormStatistics of =
+      normalize(form, out, weight, bias, call.number("eps", kShifts ? 1e-5 : least));
   Array mean = statistic(x, dtype, normalized, of.mean),
         rstd = statistic(x, dtype, normalized, of.rstd);
   if constexpr (kShifts)
@@ -149,8 +150,8 @@ ArrayResults norm_over_last_backward(const LocalCall& call) {
               *weight = call.optional_tensor(kShifts ? 4 : 3);
   Shape normalized;
   Normalized form = over_last(call, x, kShifts, normalized);
-  Statistics of{kShifts ? values<double>(call.tensor(2)) : std::vector<double>{},
-                values<double>(rstd)};
+  NormStatistics of{kShifts ? values<double>(call.tensor(2)) : std::vector<double>{},
+                    values<double>(rstd)};
   call.expect(grad.shape == x.shape && rstd.count() == form.count &&
                   (!kShifts || call.tensor(2).count() == form.count),
               "expected gradient and statistics of the input's shape");
@@ -182,7 +183,7 @@ ArrayResults group_norm_in(const LocalCall& call, const char* groups_name) {
   expect_channels(call, weight, x.shape[1]);
   expect_channels(call, bias, x.shape[1]);
   std::vector<double> out = values<double>(x);
-  Statistics of = normalize(form, out, weight, bias, call.number("eps", 1e-5));
+  NormStatistics of = normalize(form, out, weight, bias, call.number("eps", 1e-5));
   Shape shape{x.shape[0], groups};
   return results(Array::of(x.dtype, x.shape, out), Array::of(x.dtype, shape, of.mean),
                  Array::of(x.dtype, shape, of.rstd));
@@ -197,7 +198,7 @@ ArrayResults group_norm(const LocalCall& call) {
 ArrayResults native_group_norm_backward(const LocalCall& call) {
   const Array &grad = call.tensor(0), &x = call.tensor(1), *weight = call.optional_tensor(4);
   Normalized form = over_groups(call, x, call.attributes.integer("group"));
-  Statistics of{values<double>(call.tensor(2)), values<double>(call.tensor(3))};
+  NormStatistics of{values<double>(call.tensor(2)), values<double>(call.tensor(3))};
   call.expect(grad.shape == x.shape && std::ssize(of.mean) == form.count &&
                   std::ssize(of.rstd) == form.count,
               "expected gradient and statistics of the input's shape");
@@ -207,7 +208,7 @@ ArrayResults native_group_norm_backward(const LocalCall& call) {
   return wanted(call, x, std::move(made), weight, Shape{x.shape[1]}, 3);
 }
 
-constexpr std::array kRows{
+constexpr std::array kNormsRows{
     OperatorRow{"native_layer_norm", norm_over_last<true>, 3},
     OperatorRow{"native_layer_norm_backward", norm_over_last_backward<true>, 3},
     OperatorRow{"layer_norm", norm_over_last_alone<true>},
@@ -221,6 +222,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> norm_rows() { return kRows; }
+std::span<const OperatorRow> norm_rows() { return kNormsRows; }
 
 }  // namespace reshard::sim

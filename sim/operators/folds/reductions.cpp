@@ -77,7 +77,7 @@ ArrayResults norm(const LocalCall& call) {
                                  [&](std::span<const double> s) { return kFunction(s, p); }));
 }
 
-constexpr std::array kRows{
+constexpr std::array kReductionsRows{
     OperatorRow{"sum", sum},
     OperatorRow{"nansum", nansum},
     OperatorRow{"prod", prod},
@@ -89,6 +89,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> reduction_rows() { return kRows; }
+std::span<const OperatorRow> reduction_rows() { return kReductionsRows; }
 
 }  // namespace reshard::sim

@@ -63,7 +63,7 @@ ArrayResults softmax_backward(const LocalCall& call) {
   return results(unsliced(dtype, std::move(g)));
 }
 
-constexpr std::array kRows{
+constexpr std::array kSoftmaxRows{
     OperatorRow{"_softmax", softmax<softmax_of>},
     OperatorRow{"_log_softmax", softmax<log_softmax_of>},
     OperatorRow{"softmax", softmax<softmax_of>},
@@ -75,6 +75,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> softmax_rows() { return kRows; }
+std::span<const OperatorRow> softmax_rows() { return kSoftmaxRows; }
 
 }  // namespace reshard::sim

@@ -7,6 +7,7 @@
 
 #include "core/ops/attributes.h"
 #include "sim/operators/folds/slices.h"
+#include "sim/operators/images/windows.h"
 #include "sim/operators/pointwise/arithmetic.h"
 
 namespace reshard::sim {
@@ -108,8 +109,6 @@ std::array<std::int64_t, 5> as_3d(const Shape& shape) {
   return out;
 }
 
-constexpr std::int64_t kMostPlaces = 1 << 20;
-
 // The windows of an input and a weight. Sets `output` to the shape of the output.
 Windows windows(const LocalCall& call, const Shape& input, const Shape& weight, bool transposed,
                 Shape& output) {
@@ -196,7 +195,7 @@ ArrayResults convolution_backward(const LocalCall& call) {
   return out;
 }
 
-constexpr std::array kRows{
+constexpr std::array kConvolutionRows{
     OperatorRow{"convolution", convolution},
     OperatorRow{"_convolution", convolution},
     OperatorRow{"conv1d", conv},
@@ -210,6 +209,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> convolution_rows() { return kRows; }
+std::span<const OperatorRow> convolution_rows() { return kConvolutionRows; }
 
 }  // namespace reshard::sim

@@ -82,7 +82,7 @@ ArrayResults adaptive_max_pool(const LocalCall& call) {
                  [&](int d, std::int64_t n) { return adaptive_windows(n, sizes[to_index(d)]); });
 }
 
-constexpr std::array kRows{
+constexpr std::array kMaxPoolingRows{
     OperatorRow{"max_pool1d_with_indices", max_pool<1>, 2},
     OperatorRow{"max_pool2d_with_indices", max_pool<2>, 2},
     OperatorRow{"max_pool3d_with_indices", max_pool<3>, 2},
@@ -93,6 +93,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> max_pooling_rows() { return kRows; }
+std::span<const OperatorRow> max_pooling_rows() { return kMaxPoolingRows; }
 
 }  // namespace reshard::sim

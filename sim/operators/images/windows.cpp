@@ -8,8 +8,6 @@
 namespace reshard::sim {
 namespace {
 
-constexpr std::int64_t kMostPlaces = 1 << 20;
-
 std::vector<std::int64_t> per_dim(const LocalCall& call, const char* name, int dims,
                                   const std::vector<std::int64_t>& absent) {
   std::vector<std::int64_t> out =

@@ -13,6 +13,9 @@ struct Window {
   std::int64_t start, end, padded, step = 1;
 };
 
+// The greatest size, stride, padding or dilation.
+inline constexpr std::int64_t kMostPlaces = 1 << 20;
+
 // The product of the extents before the last `dims` dims. There must be at least one such dim.
 std::int64_t outer_count(const LocalCall& call, const Shape& shape, int dims);
 

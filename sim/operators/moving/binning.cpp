@@ -51,13 +51,13 @@ ArrayResults histc(const LocalCall& call) {
   return results(Array::of(in.dtype, Shape{bins}, out));
 }
 
-constexpr std::array kRows{
+constexpr std::array kBinningRows{
     OperatorRow{"bucketize", bucketize},
     OperatorRow{"histc", histc},
 };
 
 }  // namespace
 
-std::span<const OperatorRow> binning_rows() { return kRows; }
+std::span<const OperatorRow> binning_rows() { return kBinningRows; }
 
 }  // namespace reshard::sim

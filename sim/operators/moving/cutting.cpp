@@ -127,7 +127,7 @@ ArrayResults select_scatter(const LocalCall& call) {
   return results(with_range(call, whole, reshaped(part, shape), dim, {index, index + 1, 1}));
 }
 
-constexpr std::array kRows{
+constexpr std::array kCuttingRows{
     OperatorRow{"split", split},
     OperatorRow{"split_with_sizes", split},
     OperatorRow{"unsafe_split", split},
@@ -146,6 +146,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> cutting_rows() { return kRows; }
+std::span<const OperatorRow> cutting_rows() { return kCuttingRows; }
 
 }  // namespace reshard::sim

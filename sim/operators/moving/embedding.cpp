@@ -59,13 +59,13 @@ ArrayResults embedding_dense_backward(const LocalCall& call) {
   return results(Array::of(grad.dtype, shape, to));
 }
 
-constexpr std::array kRows{
+constexpr std::array kEmbeddingRows{
     OperatorRow{"embedding", embedding},
     OperatorRow{"embedding_dense_backward", embedding_dense_backward},
 };
 
 }  // namespace
 
-std::span<const OperatorRow> embedding_rows() { return kRows; }
+std::span<const OperatorRow> embedding_rows() { return kEmbeddingRows; }
 
 }  // namespace reshard::sim

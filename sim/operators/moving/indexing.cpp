@@ -288,7 +288,7 @@ ArrayResults index_put(const LocalCall& call) {
                           call.attributes.boolean("accumulate", false)));
 }
 
-constexpr std::array kRows{
+constexpr std::array kIndexingRows{
     OperatorRow{"gather", gather},
     OperatorRow{"scatter", scatter<false>},
     OperatorRow{"scatter_add", scatter<true>},
@@ -307,6 +307,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> indexing_rows() { return kRows; }
+std::span<const OperatorRow> indexing_rows() { return kIndexingRows; }
 
 }  // namespace reshard::sim

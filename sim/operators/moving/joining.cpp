@@ -54,7 +54,7 @@ ArrayResults stack(const LocalCall& call) {
   return results(joined(call, parts, dim));
 }
 
-constexpr std::array kRows{
+constexpr std::array kJoiningRows{
     OperatorRow{"cat", cat},
     OperatorRow{"concat", cat},
     OperatorRow{"stack", stack},
@@ -62,6 +62,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> joining_rows() { return kRows; }
+std::span<const OperatorRow> joining_rows() { return kJoiningRows; }
 
 }  // namespace reshard::sim

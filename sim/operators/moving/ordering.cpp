@@ -54,7 +54,7 @@ ArrayResults topk(const LocalCall& call) {
   });
 }
 
-constexpr std::array kRows{
+constexpr std::array kOrderingRows{
     OperatorRow{"sort", sort, 2},
     OperatorRow{"argsort", argsort},
     OperatorRow{"topk", topk, 2},
@@ -62,6 +62,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> ordering_rows() { return kRows; }
+std::span<const OperatorRow> ordering_rows() { return kOrderingRows; }
 
 }  // namespace reshard::sim

@@ -184,7 +184,7 @@ ArrayResults repeat(const LocalCall& call) {
   return repeated(call, call.tensor(0), call.attributes.integers("repeats"));
 }
 
-constexpr std::array kRows{
+constexpr std::array kViewsRows{
     OperatorRow{"view", view},
     OperatorRow{"_unsafe_view", view},
     OperatorRow{"reshape", view},
@@ -209,6 +209,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> view_rows() { return kRows; }
+std::span<const OperatorRow> view_rows() { return kViewsRows; }
 
 }  // namespace reshard::sim

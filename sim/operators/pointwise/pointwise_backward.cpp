@@ -15,10 +15,10 @@ using namespace arithmetic;
 double normal_density(double x) {
   return std::exp(-0.5 * x * x) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2);
 }
-constexpr Pointwise kGelu = gradient([](double g, double x) {
+constexpr Pointwise kGeluBackward = gradient([](double g, double x) {
   return g * (0.5 * std::erfc(-x * std::numbers::sqrt2 / 2) + x * normal_density(x));
 });
-constexpr Pointwise kTanhGelu = gradient([](double g, double x) {
+constexpr Pointwise kTanhGeluBackward = gradient([](double g, double x) {
   constexpr double kScale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, kCube = 0.044715;
   double t = std::tanh(kScale * (x + kCube * x * x * x));
   return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * kScale * (1 + 3 * kCube * x * x));
@@ -26,10 +26,10 @@ constexpr Pointwise kTanhGelu = gradient([](double g, double x) {
 
 ArrayResults gelu_backward(const LocalCall& call) {
   bool is_tanh = call.attributes.text("approximate", "none") == "tanh";
-  return results(evaluate(call, is_tanh ? kTanhGelu : kGelu));
+  return results(evaluate(call, is_tanh ? kTanhGeluBackward : kGeluBackward));
 }
 
-constexpr std::array kRows{
+constexpr std::array kPointwiseBackwardRows{
     OperatorRow{"gelu_backward", gelu_backward},
     row("silu_backward", gradient([](double g, double x) {
           double s = sigmoid(x);
@@ -42,6 +42,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> pointwise_backward_rows() { return kRows; }
+std::span<const OperatorRow> pointwise_backward_rows() { return kPointwiseBackwardRows; }
 
 }  // namespace reshard::sim

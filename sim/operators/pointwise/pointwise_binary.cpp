@@ -32,7 +32,7 @@ constexpr Pointwise kMaximum = numbers<2>([](auto a, auto b) { return larger(a, 
 constexpr Pointwise kMinimum = numbers<2>([](auto a, auto b) { return smaller(a, b); });
 constexpr Pointwise kMultiply = numbers<2>([](auto a, auto b) { return times(a, b); });
 
-constexpr std::array kRows{
+constexpr std::array kPointwiseBinaryRows{
     row("add",
         numbers<2, 1>([](auto a, auto b, auto alpha) { return plus(a, times(alpha, b)); }, kAlpha)),
     row("sub", numbers<2, 1>([](auto a, auto b, auto alpha) { return minus(a, times(alpha, b)); },
@@ -57,6 +57,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> pointwise_binary_rows() { return kRows; }
+std::span<const OperatorRow> pointwise_binary_rows() { return kPointwiseBinaryRows; }
 
 }  // namespace reshard::sim

@@ -77,7 +77,7 @@ ArrayResults masked_fill(const LocalCall& call) {
   return results(select_by(call, call.tensor(1), value, self, self.array->dtype));
 }
 
-constexpr std::array kRows{
+constexpr std::array kPointwiseTernaryRows{
     OperatorRow{"clamp", clamp},
     OperatorRow{"clip", clamp},
     row("clamp_min", kClampMin),
@@ -100,6 +100,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> pointwise_ternary_rows() { return kRows; }
+std::span<const OperatorRow> pointwise_ternary_rows() { return kPointwiseTernaryRows; }
 
 }  // namespace reshard::sim

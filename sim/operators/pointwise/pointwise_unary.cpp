@@ -28,7 +28,7 @@ ArrayResults gelu(const LocalCall& call) {
 
 constexpr Pointwise kSame = numbers<1>([](auto x) { return x; });
 
-constexpr std::array kRows{
+constexpr std::array kPointwiseUnaryRows{
     row("abs", numbers<1>([](auto x) { return x < 0 || (x == 0) ? negated(x) + 0 : x; })),
     row("_conj", kSame),
     row("conj_physical", kSame),
@@ -49,6 +49,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> pointwise_unary_rows() { return kRows; }
+std::span<const OperatorRow> pointwise_unary_rows() { return kPointwiseUnaryRows; }
 
 }  // namespace reshard::sim

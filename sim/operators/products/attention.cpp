@@ -328,7 +328,7 @@ ArrayResults backward(const LocalCall& call) {
   return made;
 }
 
-constexpr std::array kRows{
+constexpr std::array kAttentionRows{
     OperatorRow{"scaled_dot_product_attention", composite},
     OperatorRow{"_scaled_dot_product_attention_math", math},
     OperatorRow{"_scaled_dot_product_flash_attention", flash},
@@ -345,6 +345,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> attention_rows() { return kRows; }
+std::span<const OperatorRow> attention_rows() { return kAttentionRows; }
 
 }  // namespace reshard::sim

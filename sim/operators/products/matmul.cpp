@@ -152,7 +152,7 @@ ArrayResults cross(const LocalCall& call) {
   return results(unsliced(a.dtype, std::move(x)));
 }
 
-constexpr std::array kRows{
+constexpr std::array kMatmulRows{
     OperatorRow{"mm", plain<2, false>},  OperatorRow{"addmm", plain<2, true>},
     OperatorRow{"bmm", plain<3, false>}, OperatorRow{"baddbmm", plain<3, true>},
     OperatorRow{"dot", of_ranks<1, 1>},  OperatorRow{"vdot", of_ranks<1, 1>},
@@ -163,6 +163,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> matmul_rows() { return kRows; }
+std::span<const OperatorRow> matmul_rows() { return kMatmulRows; }
 
 }  // namespace reshard::sim

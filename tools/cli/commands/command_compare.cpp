@@ -23,7 +23,7 @@ namespace reshard::tools {
 namespace {
 
 constexpr std::size_t kMaxReportBytes = std::size_t{1} << 30;
-constexpr std::size_t kRowsShown = 8;
+constexpr std::size_t kFiguresShown = 8;
 
 struct CompareOptions {
   std::string a, b, fail_on, junit;
@@ -62,7 +62,8 @@ void run_compare(const CompareOptions& options) {
     written.write(options.junit, "--junit", [&](std::ostream& out) {
       out << sim::junit_xml("reshard compare", sim::junit_cases(checked));
     });
-  std::size_t rows = options.output.verbose ? std::numeric_limits<std::size_t>::max() : kRowsShown;
+  std::size_t rows =
+      options.output.verbose ? std::numeric_limits<std::size_t>::max() : kFiguresShown;
   if (options.output.html != "-" && options.junit != "-")
     print(options.output.json ? sim::comparison_json(comparison)
                               : sim::comparison_table(comparison, rows, screen_width()));

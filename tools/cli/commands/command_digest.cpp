@@ -28,7 +28,7 @@
 namespace reshard::tools {
 namespace {
 
-constexpr std::size_t kRowsShown = 20;
+constexpr std::size_t kDifferencesShown = 20;
 
 struct DigestOptions {
   std::string layouts, weights, side, expected, before;
@@ -101,7 +101,8 @@ void compare(const DigestOptions& options, sim::ModelLayouts read) {
       expected.file, wrote.file, &layouts,
       sim::compare_digests(layouts, expected, wrote, compared_sides(options, wrote),
                            weights ? &*weights : nullptr, before)};
-  std::size_t rows = options.output.verbose ? std::numeric_limits<std::size_t>::max() : kRowsShown;
+  std::size_t rows =
+      options.output.verbose ? std::numeric_limits<std::size_t>::max() : kDifferencesShown;
   print(options.output.json ? sim::digest_json(report)
                             : sim::digest_text(report, rows, screen_width()));
   if (!report.comparison.findings.empty())

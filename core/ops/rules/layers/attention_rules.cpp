@@ -371,7 +371,7 @@ Metas attention_backward_metas(const OpSite& site) {
   return out;
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kAttentionRules[]{
     {"attention", attention, attention_metas,
      "compute_log_sumexp return_debug_mask is_causal enable_gqa", false, nullptr, rows_of_torch,
      pairs_all_heads, fault, more_rows},
@@ -381,6 +381,6 @@ constexpr Rule kRules[]{
 
 }  // namespace
 
-std::span<const Rule> attention_rules() { return kRules; }
+std::span<const Rule> attention_rules() { return kAttentionRules; }
 
 }  // namespace reshard

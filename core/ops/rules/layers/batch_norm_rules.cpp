@@ -67,13 +67,13 @@ Metas batch_norm_backward_metas(const OpSite& site) {
   return out;
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kBatchNormRules[]{
     {"batch_norm", batch_norm, batch_norm_metas, "training", false},
     {"batch_norm_backward", batch_norm_backward, batch_norm_backward_metas, "output_mask", false},
 };
 
 }  // namespace
 
-std::span<const Rule> batch_norm_rules() { return kRules; }
+std::span<const Rule> batch_norm_rules() { return kBatchNormRules; }
 
 }  // namespace reshard

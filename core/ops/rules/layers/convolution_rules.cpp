@@ -140,18 +140,18 @@ Metas convolution_backward_metas(const OpSite& site) {
   return out;
 }
 
-constexpr std::string_view kReads =
+constexpr std::string_view kConvolutionReads =
     "stride padding dilation transposed output_padding groups "
     "bias_sizes output_mask";
-constexpr Rule kRules[]{
-    {"convolution", convolution, convolution_metas, kReads, false, keeps_windows, nullptr, nullptr,
-     convolution_fault},
-    {"convolution_backward", convolution_backward, convolution_backward_metas, kReads, false,
-     keeps_windows, nullptr, nullptr, convolution_backward_fault},
+constexpr Rule kConvolutionRules[]{
+    {"convolution", convolution, convolution_metas, kConvolutionReads, false, keeps_windows,
+     nullptr, nullptr, convolution_fault},
+    {"convolution_backward", convolution_backward, convolution_backward_metas, kConvolutionReads,
+     false, keeps_windows, nullptr, nullptr, convolution_backward_fault},
 };
 
 }  // namespace
 
-std::span<const Rule> convolution_rules() { return kRules; }
+std::span<const Rule> convolution_rules() { return kConvolutionRules; }
 
 }  // namespace reshard

@@ -18,7 +18,7 @@ struct BatchDim {
   int scores, targets;
 };
 
-std::vector<BatchDim> batch_dims(const Shape& scores) {
+std::vector<BatchDim> batch_dims_of_scores(const Shape& scores) {
   std::vector<BatchDim> out;
   for (int d = 0; d < scores.size(); ++d)
     if (d != class_dim(scores)) out.push_back({d, d < class_dim(scores) ? d : d - 1});
@@ -30,7 +30,7 @@ constexpr Mark kWhole = {}, kAddends = {Mark::Kind::Partial, 0, ReduceOp::Sum};
 Rows nll_loss(const OpSite& site) {
   Rows rows;
   const Reduction reduction = loss_reduction(site.attributes);
-  for (BatchDim dim : batch_dims(site.shape(0))) {
+  for (BatchDim dim : batch_dims_of_scores(site.shape(0))) {
     if (reduction == Reduction::Mean) break;
     Mark targets = Mark::shard(dim.targets);
     Row row = reduction == Reduction::None ? Row{targets, kWhole} : Row{kAddends, kAddends};
@@ -62,7 +62,7 @@ Rows nll_loss_backward(const OpSite& site) {
     row.push_back(total);
     rows.push_back(std::move(row));
   };
-  for (BatchDim dim : batch_dims(site.shape(1))) {
+  for (BatchDim dim : batch_dims_of_scores(site.shape(1))) {
     Mark scores = Mark::shard(dim.scores), targets = Mark::shard(dim.targets);
     add(scores, reduction == Reduction::None ? targets : kWhole, targets, kWhole);
     if (reduction == Reduction::Sum) add(scores, kWhole, targets, kAddends);
@@ -77,13 +77,13 @@ Metas nll_loss_backward_metas(const OpSite& site) {
   return {site.meta(1)};
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kLossRules[]{
     {"nll_loss", nll_loss, nll_loss_metas, "reduction"},
     {"nll_loss_backward", nll_loss_backward, nll_loss_backward_metas, "reduction"},
 };
 
 }  // namespace
 
-std::span<const Rule> loss_rules() { return kRules; }
+std::span<const Rule> loss_rules() { return kLossRules; }
 
 }  // namespace reshard

@@ -158,7 +158,7 @@ Metas group_norm_backward_metas(const OpSite& site) {
   return out;
 }
 
-constexpr Rule kRules[]{
+constexpr Rule kNormRules[]{
     {"softmax", softmax, softmax_metas, "dim half_to_float dtype input_dtype", true},
     {"norm_forward", norm_forward, norm_forward_metas, "normalized_shape", true, nullptr, nullptr,
      nullptr, norm_forward_fault},
@@ -170,6 +170,6 @@ constexpr Rule kRules[]{
 
 }  // namespace
 
-std::span<const Rule> norm_rules() { return kRules; }
+std::span<const Rule> norm_rules() { return kNormRules; }
 
 }  // namespace reshard

@@ -168,9 +168,10 @@ Metas grid_sample_metas(const OpSite& site) {
   return {out};
 }
 
-constexpr std::string_view kReads = "kernel_size stride padding dilation ceil_mode output_size";
-constexpr Rule kRules[]{
-    {"pool", pool, pool_metas, kReads, true},
+constexpr std::string_view kPoolingReads =
+    "kernel_size stride padding dilation ceil_mode output_size";
+constexpr Rule kPoolingRules[]{
+    {"pool", pool, pool_metas, kPoolingReads, true},
     {"max_pool_backward", max_pool_backward, like_second, "", false},
     {"pool_backward", batches_and_channels, like_second, "", false},
     {"unpool", batches_and_channels, unpool_metas, "output_size", false},
@@ -180,6 +181,6 @@ constexpr Rule kRules[]{
 
 }  // namespace
 
-std::span<const Rule> pooling_rules() { return kRules; }
+std::span<const Rule> pooling_rules() { return kPoolingRules; }
 
 }  // namespace reshard

@@ -24,7 +24,8 @@ Parallelism::Parallelism(std::string_view text, std::string_view field) : field_
     std::size_t equals = word.find('=');
     std::string_view key = word.substr(0, equals);
     if (find(key) != nullptr)
-      throw InputError(fmt::format("{}: expected {} once, found it twice", field_, quoted(key)));
+      throw InputError(
+          fmt::format("{}: expected {} once, found it twice", field_, reshard::quoted(key)));
     bool has_value = equals != std::string_view::npos;
     words_.push_back({std::string(key), has_value ? std::string(word.substr(equals + 1)) : "",
                       has_value, false});
@@ -55,7 +56,7 @@ void Parallelism::fail(std::string_view key, std::string_view expected) const {
   const Word* word = const_cast<Parallelism*>(this)->find(key);
   throw InputError(fmt::format("{}: {}: expected {}, found {}", field_, key, expected,
                                word == nullptr   ? "nothing"
-                               : word->has_value ? quoted(word->value)
+                               : word->has_value ? reshard::quoted(word->value)
                                                  : "no value"));
 }
 
@@ -105,7 +106,7 @@ void Parallelism::refuse_others(std::string_view known) const {
   for (const Word& word : words_)
     if (!word.read)
       throw InputError(fmt::format("{}: expected {} with {}, found {}", field_, framework_, known,
-                                   quoted(word.key)));
+                                   reshard::quoted(word.key)));
 }
 
 }  // namespace reshard::sim

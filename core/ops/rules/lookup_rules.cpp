@@ -13,7 +13,7 @@
 namespace reshard {
 namespace {
 
-constexpr auto kSum = ReduceOp::Sum;
+constexpr auto kSumOp = ReduceOp::Sum;
 
 Rows embedding(const OpSite& site) {
   int indices = site.shape(1).size();
@@ -55,8 +55,8 @@ Metas embedding_metas(const OpSite& site) {
 Rows embedding_backward_rows(const OpSite& site, bool counts) {
   Rows rows{{Mark::plain_shard(1), Mark::plain_shard(site.shape(0).size() - 1), Mark::replicate()}};
   for (int d = 0; d < site.shape(1).size() && !counts; ++d)
-    rows.push_back({Mark::partial(kSum), Mark::plain_shard(d), Mark::plain_shard(d)});
-  rows.push_back({Mark::partial(kSum), Mark::partial(kSum), Mark::replicate()});
+    rows.push_back({Mark::partial(kSumOp), Mark::plain_shard(d), Mark::plain_shard(d)});
+  rows.push_back({Mark::partial(kSumOp), Mark::partial(kSumOp), Mark::replicate()});
   return rows;
 }
 
@@ -150,7 +150,7 @@ Rows index_fill(const OpSite& site) {
     if (tensor) rows.back().push_back(Mark::replicate());
   }
   for (ReduceOp op : kPartials) {
-    if (!tensor && op == kSum) continue;  // the value would count once per rank
+    if (!tensor && op == kSumOp) continue;  // the value would count once per rank
     rows.push_back({Mark::partial(op), Mark::partial(op), Mark::replicate()});
     if (tensor) rows.back().push_back(Mark::partial(op));
   }
@@ -170,7 +170,7 @@ Rows index_reduce(const OpSite& site) {
 Rows index_addends(const OpSite& site) {
   Rows rows = index_reduce(site);
   rows.push_back(
-      {Mark::partial(kSum), Mark::partial(kSum), Mark::replicate(), Mark::partial(kSum)});
+      {Mark::partial(kSumOp), Mark::partial(kSumOp), Mark::replicate(), Mark::partial(kSumOp)});
   return rows;
 }
 
@@ -179,7 +179,7 @@ Rows bucketize(const OpSite& site) {
   Rows rows;
   for (int d = 0; d < site.shape(0).size(); ++d)
     rows.push_back({Mark::shard(d), Mark::shard(d), Mark::replicate()});
-  rows.push_back({Mark::partial(kSum), Mark::replicate(), Mark::shard(0)});
+  rows.push_back({Mark::partial(kSumOp), Mark::replicate(), Mark::shard(0)});
   for (ReduceOp op : {ReduceOp::Max, ReduceOp::Min})
     rows.push_back({Mark::partial(op), Mark::partial(op), Mark::replicate()});
   return rows;
@@ -258,7 +258,7 @@ Rows index(const OpSite& site) {
     }
     rows.push_back(std::move(row));
   }
-  for (ReduceOp op : {kSum, ReduceOp::Avg}) {
+  for (ReduceOp op : {kSumOp, ReduceOp::Avg}) {
     rows.push_back({Mark::partial(op), Mark::partial(op)});
     rows.back().insert(rows.back().end(), count, Mark::replicate());
   }
@@ -282,9 +282,9 @@ Rows index_put(const OpSite& site) {
     rows.back().insert(rows.back().end(), count, Mark::replicate());
     rows.back().push_back(at < 0 || values[at] == 1 ? Mark::replicate() : Mark::shard(at));
   }
-  rows.push_back({Mark::partial(kSum), Mark::partial(kSum)});
+  rows.push_back({Mark::partial(kSumOp), Mark::partial(kSumOp)});
   rows.back().insert(rows.back().end(), count, Mark::replicate());
-  rows.back().push_back(Mark::partial(kSum));
+  rows.back().push_back(Mark::partial(kSumOp));
   return rows;
 }
 

@@ -19,7 +19,7 @@ struct SglangSizes {
   std::int64_t replicas, pp, tp, dp, ep, moe_dp;
 };
 
-SglangSizes sizes_of(Parallelism& options) {
+SglangSizes sglang_sizes(Parallelism& options) {
   SglangSizes out{options.number("replicas", 1), options.number("pp", 1),
                   options.number("tp", 1),       options.number("dp", 1),
                   options.number("ep", 1),       options.number("moe-dp", 1)};
@@ -51,13 +51,13 @@ void add_notes(const Side& side, const SglangSizes& sizes) {
 }  // namespace
 
 std::int64_t sglang_ranks(const Model&, Parallelism& options) {
-  SglangSizes sizes = sizes_of(options);
+  SglangSizes sizes = sglang_sizes(options);
   return sizes.replicas * sizes.pp * sizes.tp;
 }
 
 void write_sglang(const Side& side) {
   Parallelism& options = side.options;
-  const SglangSizes sizes = sizes_of(options);
+  const SglangSizes sizes = sglang_sizes(options);
   if (sizes.ep > 1 && side.model.experts == 0) options.fail("ep", "a model with experts");
   Serving serving{.attention_tp = sizes.tp / sizes.dp,
                   .dense_tp = sizes.tp,

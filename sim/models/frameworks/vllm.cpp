@@ -15,7 +15,7 @@ struct VllmSizes {
   std::int64_t replicas, dp, pp, tp;
 };
 
-VllmSizes sizes_of(Parallelism& options) {
+VllmSizes vllm_sizes(Parallelism& options) {
   VllmSizes out{options.number("replicas", 1), options.number("dp", 1), options.number("pp", 1),
                 options.number("tp", 1)};
   std::int64_t all = out.replicas;
@@ -28,13 +28,13 @@ VllmSizes sizes_of(Parallelism& options) {
 }  // namespace
 
 std::int64_t vllm_ranks(const Model&, Parallelism& options) {
-  VllmSizes sizes = sizes_of(options);
+  VllmSizes sizes = vllm_sizes(options);
   return sizes.replicas * sizes.dp * sizes.pp * sizes.tp;
 }
 
 void write_vllm(const Side& side) {
   Parallelism& options = side.options;
-  const VllmSizes sizes = sizes_of(options);
+  const VllmSizes sizes = vllm_sizes(options);
   const std::int64_t n = sizes.dp * sizes.tp;
   const bool has_ep = options.flag("ep");
   const bool in_turn = options.choice("experts", {"linear", "round-robin"}) == "round-robin";

@@ -16,18 +16,16 @@ function(sources_of out folders)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# compile_together(NAME SOURCES): compiles each folder's sources as one file, which takes half the
-# time of a clean build, since most of it is spent in headers. Drawings give their measures the same
-# names; theirs stay apart.
+# compile_together(NAME SOURCES): compiles each folder's sources as one file where RESHARD_UNITY is
+# on. Most of a file's time is spent in headers, which a folder's files share.
 function(compile_together name)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(RESHARD_UNITY)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  endif()
   foreach(source IN LISTS ARGN)
     cmake_path(GET source PARENT_PATH folder)
-    if(NOT folder MATCHES "sim/(page/panels|picture)")
-      cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${CMAKE_SOURCE_DIR})
-      string(MAKE_C_IDENTIFIER "${folder}" group)
-      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
-    endif()
+    string(MAKE_C_IDENTIFIER "${folder}" group)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
   endforeach()
 endfunction()
 
@@ -40,9 +38,7 @@ function(reshard_part name)
   list(TRANSFORM PART_LINKS PREPEND reshard_)
   add_library(reshard_${name} STATIC ${sources} ${PART_SOURCES})
   target_link_libraries(reshard_${name} PUBLIC ${PART_LINKS} PRIVATE reshard_flags ${PART_PACKAGES})
-  if(RESHARD_UNITY)
-    compile_together(reshard_${name} ${sources})
-  endif()
+  compile_together(reshard_${name} ${sources})
   if(RESHARD_FUZZ)  # coverage guides the fuzzer
     target_compile_options(reshard_${name} PRIVATE -fsanitize=fuzzer-no-link)
     target_link_options(reshard_${name} INTERFACE -fsanitize=fuzzer-no-link)

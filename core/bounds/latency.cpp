@@ -6,12 +6,12 @@
 
 namespace reshard {
 
-constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kUnreached = std::numeric_limits<std::int64_t>::max();
 
 JobLatencies::JobLatencies(const Topology& topology, const std::vector<Rank>& ranks)
     : topology_(topology),
       ranks_(static_cast<std::int64_t>(ranks.size())),
-      least_within_(kLongest) {
+      least_within_(kUnreached) {
   for_each_node(topology, ranks,
                 [this](std::int32_t node, std::size_t, std::span<const Rank> here) {
                   counts_.emplace_hint(counts_.end(), node, classes_of(topology_, here));
@@ -43,7 +43,7 @@ std::int64_t JobLatencies::within_node_ps(Rank source, Rank destination) {
 std::int64_t JobLatencies::least_ps(Rank rank, bool into) {
   std::int32_t node = topology_.node_of(rank), mine = topology_.class_of(rank),
                classes = topology_.classes();
-  auto [known, is_new] = known_.try_emplace({node, mine, into}, kLongest);
+  auto [known, is_new] = known_.try_emplace({node, mine, into}, kUnreached);
   if (!is_new) return known->second;
   const NodeTemplate& shape = topology_.node();
   std::int64_t here = 0;
@@ -74,14 +74,14 @@ void OwnerLatency::add(std::size_t holder_list, std::size_t needer_list) {
     auto owner = std::partition_point(owners.begin(), owners.end(), [&](const Member& member) {
       return topology_.node_of(ranks_[to_index(member.rank)]) < node;
     });
-    std::int64_t nearest = kLongest;
+    std::int64_t nearest = kUnreached;
     auto first = owner;
     for (; owner != owners.end(); ++owner) {
       Rank from = ranks_[to_index(owner->rank)];
       if (topology_.node_of(from) != node) break;
       nearest = std::min(nearest, from == rank ? 0 : latencies_.within_node_ps(from, rank));
     }
-    if (nearest == kLongest) continue;
+    if (nearest == kUnreached) continue;
     if (to_index(owner - first) < owners.size())
       nearest = std::min(nearest, latencies_.between_nodes_ps());
     greatest_ = std::max(greatest_, nearest);

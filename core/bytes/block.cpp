@@ -11,10 +11,11 @@
 namespace reshard {
 namespace {
 
-constexpr std::int64_t kLine = 64, kHugePage = std::int64_t{1} << 21;
+constexpr std::int64_t kAlignment = 64, kHugePage = std::int64_t{1} << 21;
 
 std::align_val_t alignment(std::int64_t bytes) {
-  return std::align_val_t(static_cast<std::size_t>(bytes >= 2 * kHugePage ? kHugePage : kLine));
+  return std::align_val_t(
+      static_cast<std::size_t>(bytes >= 2 * kHugePage ? kHugePage : kAlignment));
 }
 
 // Nothrow `new`, because under sanitizers the throwing one ends the program.

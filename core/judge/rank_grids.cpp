@@ -12,7 +12,7 @@
 namespace reshard {
 namespace {
 
-constexpr std::size_t kMostLookups = std::size_t{1} << 20;
+constexpr std::size_t kMostRankLookups = std::size_t{1} << 20;
 // If this many buffers have wrong ranks that an exchange of axes explains, it is hardly by chance.
 constexpr std::size_t kFewBuffers = 3;
 
@@ -55,7 +55,7 @@ void RankGrids::look_for(const std::vector<const CopyFault*>& faults, bool is_so
   std::size_t each =
       std::max<std::size_t>(1, (is_source ? source_ranks_ : destination_ranks_).size());
   for (const CopyFault* fault : faults) {
-    if (all.size() * each > kMostLookups) break;
+    if (all.size() * each > kMostRankLookups) break;
     for (Taken& taken : taken_in(*fault, is_source)) {
       taken.buffer = fault->buffer;
       all.push_back(std::move(taken));
@@ -140,7 +140,7 @@ RankGrids::Taken RankGrids::taken_with(const Stored& side, Rank named, ModelTens
 
 std::string RankGrids::exchanged(const std::vector<CopyFault>& faults, bool sure) const {
   std::size_t ranks = std::max(source_ranks_.size(), destination_ranks_.size());
-  if (found_.empty() || faults.size() * ranks > kMostLookups) return {};
+  if (found_.empty() || faults.size() * ranks > kMostRankLookups) return {};
   for (const Exchange& exchange : found_) {
     if (sure && !exchange.is_sure) continue;
     bool explains_all = std::all_of(faults.begin(), faults.end(), [&](const CopyFault& fault) {

@@ -13,7 +13,6 @@
 // few plans are made or only one; none if p2p's plan is near the bound or faster than the busiest
 // link of the trees.
 #include <algorithm>
-#include <optional>
 #include <tuple>
 
 #include <fmt/core.h>

@@ -12,18 +12,18 @@ struct Class {
   GpuFigures figures;
 };
 
-constexpr std::int64_t kGB = 1'000'000'000, kTera = 1'000'000;
+constexpr std::int64_t kGBps = 1'000'000'000, kTera = 1'000'000;
 constexpr std::array<Class, 10> kClasses{
-    {{60, {732 * kGB, 5 * kTera, 10 * kTera, 21 * kTera}},
-     {70, {900 * kGB, 7'800'000, 15'700'000, 125 * kTera}},
-     {75, {320 * kGB, 254'000, 8'100'000, 65 * kTera}},
-     {80, {2'039 * kGB, 19'500'000, 19'500'000, 312 * kTera}},
-     {86, {936 * kGB, 556'000, 35'600'000, 71 * kTera}},
-     {89, {864 * kGB, 1'400'000, 91'600'000, 362 * kTera}},
-     {90, {3'350 * kGB, 66'900'000, 66'900'000, 989'400'000}},
-     {100, {8'000 * kGB, 40 * kTera, 80 * kTera, 2'250 * kTera}},
-     {103, {8'000 * kGB, 1'300'000, 80 * kTera, 2'500 * kTera}},
-     {120, {1'792 * kGB, 1'970'000, 126 * kTera, 504 * kTera}}}};
+    {{60, {732 * kGBps, 5 * kTera, 10 * kTera, 21 * kTera}},
+     {70, {900 * kGBps, 7'800'000, 15'700'000, 125 * kTera}},
+     {75, {320 * kGBps, 254'000, 8'100'000, 65 * kTera}},
+     {80, {2'039 * kGBps, 19'500'000, 19'500'000, 312 * kTera}},
+     {86, {936 * kGBps, 556'000, 35'600'000, 71 * kTera}},
+     {89, {864 * kGBps, 1'400'000, 91'600'000, 362 * kTera}},
+     {90, {3'350 * kGBps, 66'900'000, 66'900'000, 989'400'000}},
+     {100, {8'000 * kGBps, 40 * kTera, 80 * kTera, 2'250 * kTera}},
+     {103, {8'000 * kGBps, 1'300'000, 80 * kTera, 2'500 * kTera}},
+     {120, {1'792 * kGBps, 1'970'000, 126 * kTera, 504 * kTera}}}};
 
 const GpuFigures& figures_of(std::int32_t compute_capability) {
   const Class* found = &kClasses.front();

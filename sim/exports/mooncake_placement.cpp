@@ -17,13 +17,13 @@
 namespace reshard::sim {
 namespace {
 
-using Json = nlohmann::json;  // its keys are sorted
+using SortedJson = nlohmann::json;  // its keys are sorted
 
-std::string id_of(const Json& content) {
+std::string id_of(const SortedJson& content) {
   return fmt::format("sha256:{}", sha256_hex(content.dump(-1, ' ', true)));
 }
 
-Json list_of(const DimVector& values) { return std::vector(values.begin(), values.end()); }
+SortedJson list_of(const DimVector& values) { return std::vector(values.begin(), values.end()); }
 
 bool is_contiguous(const StridedView& view) {
   DimVector strides = row_major(view.extents);
@@ -80,7 +80,7 @@ void MooncakePlacement::finish() {
   find_coordinates();
   for (auto& [name, tensor] : tensors_) find_axes(name, tensor);
   for (Fragment& fragment : fragments_) {
-    Json content = json_of(fragment);
+    SortedJson content = json_of(fragment);
     content["schema"] = "weight-placement-fragment";
     fragment.id = id_of(content);
   }
@@ -167,41 +167,42 @@ const MooncakePlacement::Fragment& MooncakePlacement::at(Rank rank, std::string_
   return fragments_[std::prev(places.upper_bound(element))->second];
 }
 
-Json MooncakePlacement::json_of(const Fragment& fragment) const {
-  Json out{{"tensor_id", fragment.tensor},
-           {"global_offset", list_of(fragment.box.lo)},
-           {"local_shape", list_of(fragment.box.extents())},
-           {"nbytes", fragment.bytes},
-           {"rank", rank_json(fragment.rank)},
-           {"aliases", Json::array()}};
+SortedJson MooncakePlacement::json_of(const Fragment& fragment) const {
+  SortedJson out{{"tensor_id", fragment.tensor},
+                 {"global_offset", list_of(fragment.box.lo)},
+                 {"local_shape", list_of(fragment.box.extents())},
+                 {"nbytes", fragment.bytes},
+                 {"rank", rank_json(fragment.rank)},
+                 {"aliases", SortedJson::array()}};
   if (!fragment.id.empty()) out["placement_fragment_id"] = fragment.id;
   return out;
 }
 
-Json MooncakePlacement::rank_json(Rank rank) const {
+SortedJson MooncakePlacement::rank_json(Rank rank) const {
   const Coordinates& at = ranks_.at(rank);
   return {{"dp", at.dp}, {"ep", 0}, {"pp", at.pp}, {"tp", at.tp}};
 }
 
-Json MooncakePlacement::topology_json() const {
-  Json participants = Json::array();
+SortedJson MooncakePlacement::topology_json() const {
+  SortedJson participants = SortedJson::array();
   for (const auto& [rank, at] : ranks_)
     participants.push_back({{"participant_id", name_of(rank)}, {"rank", rank_json(rank)}});
-  Json out{{"dp_size", sizes_.dp},
-           {"ep_size", 1},
-           {"participants", std::move(participants)},
-           {"pp_size", sizes_.pp},
-           {"tp_size", sizes_.tp}};
-  Json content = out;
+  SortedJson out{{"dp_size", sizes_.dp},
+                 {"ep_size", 1},
+                 {"participants", std::move(participants)},
+                 {"pp_size", sizes_.pp},
+                 {"tp_size", sizes_.tp}};
+  SortedJson content = out;
   content["schema"] = "weight-parallel-topology";
   out["topology_id"] = id_of(content);
   return out;
 }
 
-Json MooncakePlacement::tensor_json(const std::string& name, const Tensor& tensor) const {
-  Json split = tensor.split_dim < 0 ? Json::array() : Json::array({tensor.split_dim});
+SortedJson MooncakePlacement::tensor_json(const std::string& name, const Tensor& tensor) const {
+  SortedJson split =
+      tensor.split_dim < 0 ? SortedJson::array() : SortedJson::array({tensor.split_dim});
   const char* whole = tensor.is_owned ? "ownership" : "replicated";
-  Json tp{{"kind", "tp"}, {"semantics", tensor.is_cut ? "split" : whole}};
+  SortedJson tp{{"kind", "tp"}, {"semantics", tensor.is_cut ? "split" : whole}};
   if (tensor.is_cut) tp["dim"] = tensor.split_dim;
   return {{"tensor_id", name},
           {"global_shape", list_of(tensor.shape)},
@@ -217,12 +218,12 @@ Json MooncakePlacement::tensor_json(const std::string& name, const Tensor& tenso
           {"expert_id", nullptr}};
 }
 
-Json MooncakePlacement::parts_json() const {
+SortedJson MooncakePlacement::parts_json() const {
   std::map<Rank, std::map<std::string_view, const Fragment*>> by_id;
   for (const Fragment& fragment : fragments_) by_id[fragment.rank][fragment.id] = &fragment;
-  Json out = Json::array();
+  SortedJson out = SortedJson::array();
   for (const auto& [rank, fragments] : by_id) {
-    Json list = Json::array();
+    SortedJson list = SortedJson::array();
     for (const auto& [id, fragment] : fragments) list.push_back(json_of(*fragment));
     out.push_back({{"participant_id", name_of(rank)},
                    {"rank", rank_json(rank)},
@@ -238,13 +239,13 @@ std::string MooncakePlacement::name_of(Rank rank) const {
 }
 
 std::string MooncakePlacement::text() const {
-  Json tensors = Json::array();
+  SortedJson tensors = SortedJson::array();
   for (const auto& [name, tensor] : tensors_) tensors.push_back(tensor_json(name, tensor));
-  Json out{{"resource_id", "reshard"},    {"revision", "1"},
-           {"weight_generation", 1},      {"placement_set_id", side_},
-           {"topology", topology_json()}, {"tensors", std::move(tensors)},
-           {"parts", parts_json()}};
-  Json content = out;
+  SortedJson out{{"resource_id", "reshard"},    {"revision", "1"},
+                 {"weight_generation", 1},      {"placement_set_id", side_},
+                 {"topology", topology_json()}, {"tensors", std::move(tensors)},
+                 {"parts", parts_json()}};
+  SortedJson content = out;
   content["schema"] = "complete-weight-placement";
   out["placement_id"] = id_of(content);
   out["resource_kind"] = "model_weight";

@@ -29,7 +29,8 @@ std::vector<Rank> ranks_of(const SideSpec& spec, std::string_view field, std::in
     if (std::ssize(out) == needed) return out;
     if (!spec.ranks_may_change || out.empty())
       throw InputError(fmt::format("{}: expected {} for {}, found {}", field,
-                                   counted(needed, "rank"), quoted(spec.parallelism), out.size()));
+                                   counted(needed, "rank"), reshard::quoted(spec.parallelism),
+                                   out.size()));
     first_rank = to_int(out.front());
     out.clear();
   }

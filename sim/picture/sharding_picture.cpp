@@ -21,8 +21,8 @@ namespace {
 // With more ranks a reader cannot find one in a picture, and strided shards would take too long.
 constexpr std::int32_t kMostRanks = 16'384;
 
-constexpr double kMargin = 20, kGutter = 22, kPanel = 430, kGap = 64, kHead = 64;
-constexpr double kWidth = 2 * (kMargin + kGutter + kPanel) + kGap;
+constexpr double kFrame = 20, kGutter = 22, kPanel = 430, kGap = 64, kTitleHeight = 64;
+constexpr double kWidth = 2 * (kFrame + kGutter + kPanel) + kGap;
 
 // "0-3,8", shortened to fit a line.
 std::string shortened(const std::string& ranks, std::size_t count) {
@@ -50,8 +50,8 @@ class ShardingPicture {
   explicit ShardingPicture(const Request& request)
       : request_(request),
         view_(view_of(request)),
-        before_(side(request.source(), kMargin + kGutter)),
-        after_(side(request.destination(), kMargin + 2 * kGutter + kPanel + kGap)),
+        before_(side(request.source(), kFrame + kGutter)),
+        after_(side(request.destination(), kFrame + 2 * kGutter + kPanel + kGap)),
         by_source_(!request.is_product() || before_.slices.empty() ||
                    before_.slices[0].size() > 1 || view_.slices.size() > 1) {
     for (const std::vector<Tile>& tiles : (by_source_ ? before_ : after_).slices)
@@ -62,14 +62,14 @@ class ShardingPicture {
     std::vector<std::string> notes = notes_below();
     double height = panel_height(), slice_head = view_.slices.size() > 1 ? 20 : 0;
     double rows = static_cast<double>(std::max<std::size_t>(1, view_.slices.size()));
-    double bottom = kHead + 20 + rows * (height + slice_head + 22);
+    double bottom = kTitleHeight + 20 + rows * (height + slice_head + 22);
     Node svg = add_picture(parent, kWidth, bottom + 16 * static_cast<double>(notes.size()) + 6,
                            request_.text());
     draw_head(svg, before_, "before");
     draw_head(svg, after_, "after");
-    double y = kHead + 20;
+    double y = kTitleHeight + 20;
     for (std::size_t s = 0; s < view_.slices.size(); ++s) {
-      if (slice_head > 0) add_text(svg, kMargin, y + 4, 12, slice_name(view_.slices[s]));
+      if (slice_head > 0) add_text(svg, kFrame, y + 4, 12, slice_name(view_.slices[s]));
       y += slice_head;
       draw_slice(svg, before_, s, y, height);
       draw_arrow(svg, y + height / 2);
@@ -77,7 +77,7 @@ class ShardingPicture {
       y += height + 22;
     }
     for (const std::string& note : notes) {
-      add_text(svg, kMargin, bottom, 12, note, "start", Tone::Soft);
+      add_text(svg, kFrame, bottom, 12, note, "start", Tone::Soft);
       bottom += 16;
     }
   }
@@ -145,7 +145,7 @@ class ShardingPicture {
   }
 
   static void draw_arrow(Node svg, double y) {
-    double x = kMargin + kGutter + kPanel + (kGap - 34) / 2;
+    double x = kFrame + kGutter + kPanel + (kGap - 34) / 2;
     Node arrow = add(
         svg, "path",
         {{"d", fmt::format("M{0} {1}h34m-9 -7l9 7l-9 7", coordinate_text(x), coordinate_text(y))},
@@ -298,7 +298,7 @@ class ShardingPicture {
 void draw_sharding(Node parent, const Request& request) {
   if (std::max(request.source().mesh().size(), request.destination().mesh().size()) > kMostRanks) {
     Node svg = add_picture(parent, kWidth, 40, request.text());
-    add_text(svg, kMargin, 26, 13,
+    add_text(svg, kFrame, 26, 13,
              fmt::format("More than {} ranks on one mesh: not drawn.", kMostRanks), "start",
              Tone::Soft);
     return;

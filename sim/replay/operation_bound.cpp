@@ -265,8 +265,8 @@ namespace {
 using Operations = std::vector<const Operation*>;
 
 // `ranks` must include all ranks of the operations.
-std::int64_t summed_cut_bound_ps(const Operations& operations, const std::set<Rank>& ranks,
-                                 const Topology& topology) {
+std::int64_t cut_bound_of(const Operations& operations, const std::set<Rank>& ranks,
+                          const Topology& topology) {
   CutSets sets(topology, {ranks.begin(), ranks.end()});
   std::vector<Int128> in_bytes(sets.size(), 0);
   // Each distinct job and how often it occurs.
@@ -338,10 +338,10 @@ std::int64_t summed_cut_bound_ps(const Workload& workload, const Topology& topol
     all.push_back(&operation);
   }
   if (job.size() < 2) return 0;
-  std::int64_t out = summed_cut_bound_ps(all, job, topology);
+  std::int64_t out = cut_bound_of(all, job, topology);
   ByRanks parts = joined(by_ranks);
   auto add = [&](const std::set<Rank>& ranks, const Operations& operations) {
-    if (ranks.size() > 1) out = std::max(out, summed_cut_bound_ps(operations, ranks, topology));
+    if (ranks.size() > 1) out = std::max(out, cut_bound_of(operations, ranks, topology));
   };
   if (parts.size() > 1)
     for (const auto& [ranks, operations] : parts) add(ranks, operations);

@@ -17,7 +17,7 @@ namespace {
 
 using Alternative = Explanation::Alternative;
 
-constexpr double kWidth = 960, kLeft = 148, kRight = 112, kBar = 20, kGap = 6, kTop = 22;
+constexpr double kPlanRight = 112, kPlanBar = 20, kPlanGap = 6, kPlanTop = 22;
 
 // The compared time; with --cold it includes first use, which is 0 otherwise.
 std::int64_t total_ps(const Alternative& alternative) {
@@ -37,30 +37,34 @@ std::string why_not(const Alternative& own, const Alternative& taken) {
 void draw_bars(Node panel, const std::vector<const Alternative*>& timed, std::int64_t bound_ps) {
   std::int64_t longest = 1;
   for (const Alternative* each : timed) longest = std::max(longest, total_ps(*each));
-  double per_ps = (kWidth - kLeft - kRight) / static_cast<double>(longest);
-  double height = kTop + static_cast<double>(timed.size()) * (kBar + kGap);
-  Node svg = add_chart(panel, kWidth, height, "the time of each planner's plan");
+  double per_ps = (kPanelWidth - kPanelLeft - kPlanRight) / static_cast<double>(longest);
+  double height = kPlanTop + static_cast<double>(timed.size()) * (kPlanBar + kPlanGap);
+  Node svg = add_chart(panel, kPanelWidth, height, "the time of each planner's plan");
   Node names = add(svg, "g", {{"class", "names"}});
-  double y = kTop;
+  double y = kPlanTop;
   for (const Alternative* each : timed) {
     double width = per_ps * static_cast<double>(total_ps(*each));
-    add(names, "text", {{"x", kLeft - 8}, {"y", y + 14}}, each->planner);
+    add(names, "text", {{"x", kPanelLeft - 8}, {"y", y + 14}}, each->planner);
     Node bar = add(svg, "rect",
                    {{"class", each->taken ? "taken" : "other"},
-                    {"x", kLeft},
+                    {"x", kPanelLeft},
                     {"y", y},
                     {"width", width},
-                    {"height", kBar}});
+                    {"height", kPlanBar}});
     add_tip(bar, fmt::format("{}: {}, peak {}", each->planner, duration_text(total_ps(*each)),
                              bytes_text(each->peak_bytes)));
-    add(svg, "text", {{"class", "value"}, {"x", kLeft + width + 8}, {"y", y + 14}},
+    add(svg, "text", {{"class", "value"}, {"x", kPanelLeft + width + 8}, {"y", y + 14}},
         duration_text(total_ps(*each)));
-    y += kBar + kGap;
+    y += kPlanBar + kPlanGap;
   }
   if (bound_ps == 0) return;
-  double x = kLeft + per_ps * static_cast<double>(bound_ps);
+  double x = kPanelLeft + per_ps * static_cast<double>(bound_ps);
   add(svg, "line",
-      {{"class", "bound"}, {"x1", x}, {"x2", x}, {"y1", kTop - 6}, {"y2", height - kGap + 2}});
+      {{"class", "bound"},
+       {"x1", x},
+       {"x2", x},
+       {"y1", kPlanTop - 6},
+       {"y2", height - kPlanGap + 2}});
   add(svg, "text", {{"class", "faint"}, {"x", x}, {"y", 11}, {"text-anchor", "middle"}},
       "bound " + duration_text(bound_ps));
 }

@@ -20,8 +20,8 @@ namespace reshard::sim {
 
 namespace {
 
-constexpr std::size_t kMostNames = 8, kMostRows = 8, kMostSections = 400, kMostListed = 12;
-constexpr double kWidth = 960, kLeft = 148, kBar = 22, kGap = 6, kName = 22;
+constexpr std::size_t kMostNames = 8, kMostBufferRows = 8, kMostSections = 400, kMostListed = 12;
+constexpr double kBufferBar = 22, kBufferGap = 6, kBufferName = 22;
 
 // Consecutive elements of a buffer that are of one tensor; of none: padding.
 struct Section {
@@ -124,24 +124,24 @@ std::vector<NamedBuffers> buffers_of(const Stored& side, std::string_view title)
   return out;
 }
 
-class Drawing {
+class BuffersDrawing {
  public:
-  Drawing(Node panel, const ModelTensors& tensors, const std::vector<NamedBuffers>& all)
+  BuffersDrawing(Node panel, const ModelTensors& tensors, const std::vector<NamedBuffers>& all)
       : tensors_(tensors) {
     double height = 0;
     for (const NamedBuffers& buffers : all) {
-      height += kName + static_cast<double>(shown(buffers)) * (kBar + kGap);
+      height += kBufferName + static_cast<double>(shown(buffers)) * (kBufferBar + kBufferGap);
       for (const Row& row : buffers.rows)
         for (const Section& section : row.sections)
           if (section.tensor) colours_.try_emplace(own(*section.tensor), colours_.size());
     }
-    svg_ = add_chart(panel, kWidth, height, "what lies where in the buffers of ranks");
+    svg_ = add_chart(panel, kPanelWidth, height, "what lies where in the buffers of ranks");
     names_ = add(svg_, "g", {{"class", "names"}});
     for (const NamedBuffers& buffers : all) draw(buffers);
   }
 
   static std::size_t shown(const NamedBuffers& buffers) {
-    return std::min(buffers.rows.size(), kMostRows);
+    return std::min(buffers.rows.size(), kMostBufferRows);
   }
 
  private:
@@ -149,28 +149,30 @@ class Drawing {
   ModelTensorId own(ModelTensorId tensor) const { return tensors_[tensor].same_as; }
 
   void draw(const NamedBuffers& buffers) {
-    add(svg_, "text", {{"x", kLeft}, {"y", y_ + kName - 7}},
+    add(svg_, "text", {{"x", kPanelLeft}, {"y", y_ + kBufferName - 7}},
         fmt::format("{}: {}, {}[{}]", buffers.side, buffers.name, text(buffers.dtype),
                     text(buffers.shape)));
-    y_ += kName;
-    for (std::size_t i = 0; i < shown(buffers); ++i, y_ += kBar + kGap) draw(buffers.rows[i]);
+    y_ += kBufferName;
+    for (std::size_t i = 0; i < shown(buffers); ++i, y_ += kBufferBar + kBufferGap)
+      draw(buffers.rows[i]);
   }
 
   void draw(const Row& row) {
-    add(names_, "text", {{"x", kLeft - 8}, {"y", y_ + kBar - 7}}, ranks_name(row.ranks));
+    add(names_, "text", {{"x", kPanelLeft - 8}, {"y", y_ + kBufferBar - 7}}, ranks_name(row.ranks));
     std::int64_t whole = 0, done = 0;
     for (const Section& section : row.sections) whole += section.elements;
-    double scale = (kWidth - kLeft) / static_cast<double>(std::max<std::int64_t>(whole, 1));
+    double scale =
+        (kPanelWidth - kPanelLeft) / static_cast<double>(std::max<std::int64_t>(whole, 1));
     for (std::size_t i = 0; i < std::min(row.sections.size(), kMostSections); ++i) {
       const Section& section = row.sections[i];
-      draw(section, kLeft + static_cast<double>(done) * scale,
+      draw(section, kPanelLeft + static_cast<double>(done) * scale,
            static_cast<double>(section.elements) * scale);
       done += section.elements;
     }
   }
 
   void draw(const Section& section, double x, double width) {
-    Node bar = add(svg_, "rect", {{"x", x}, {"y", y_}, {"width", width}, {"height", kBar}});
+    Node bar = add(svg_, "rect", {{"x", x}, {"y", y_}, {"width", width}, {"height", kBufferBar}});
     if (!section.tensor) {
       set(bar, {"class", "ground"});
       add_tip(bar, fmt::format("padding: {}", counted(section.elements, "element")));
@@ -185,7 +187,7 @@ class Drawing {
       add(svg_, "text",
           {{"class", "labels"},
            {"x", x + 4},
-           {"y", y_ + kBar - 7},
+           {"y", y_ + kBufferBar - 7},
            {"style", fmt::format("font-size: 11px; fill: {}", text(ink_on(ground)))}},
           label);
   }
@@ -215,7 +217,7 @@ void list_sections(Node panel, const ModelTensors& tensors, const std::vector<Na
   HtmlTable table(add_folded(panel, "Sections"), "In memory order",
                   {"side", "buffer", "ranks", "sections"});
   for (const NamedBuffers& buffers : all)
-    for (std::size_t i = 0; i < Drawing::shown(buffers); ++i) {
+    for (std::size_t i = 0; i < BuffersDrawing::shown(buffers); ++i) {
       const Row& row = buffers.rows[i];
       std::string sections;
       for (std::size_t s = 0; s < std::min(row.sections.size(), kMostListed); ++s) {
@@ -237,13 +239,13 @@ void draw_buffers(Node panel, const StoredRequests& stored) {
   for (NamedBuffers& buffers : buffers_of(stored.destination(), "after"))
     all.push_back(std::move(buffers));
   const ModelTensors& tensors = stored.source().tensors();
-  Drawing(panel, tensors, all);
+  BuffersDrawing(panel, tensors, all);
   bool has_more = std::any_of(all.begin(), all.end(), [](const NamedBuffers& buffers) {
-    return buffers.rows.size() > Drawing::shown(buffers);
+    return buffers.rows.size() > BuffersDrawing::shown(buffers);
   });
   if (has_more)
     add(panel, "p", {{"class", "aside"}},
-        fmt::format("Of each buffer the first {} different ranks are drawn.", kMostRows));
+        fmt::format("Of each buffer the first {} different ranks are drawn.", kMostBufferRows));
   list_sections(panel, tensors, all);
 }
 

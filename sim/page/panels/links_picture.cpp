@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMostKinds = 10, kLinksListed = 20;
 constexpr std::size_t kCells = 400;  // cells of time; each shows its mean
-constexpr double kTop = 8, kBottom = 28, kStrip = 44, kGap = 12;
+constexpr double kStripTop = 8, kStripBottom = 28, kStrip = 44, kStripGap = 12;
 
 // Used share of the capacity, by cell.
 using Fullness = std::vector<double>;
@@ -185,14 +185,15 @@ void draw_links(Node panel, const Timeline& timeline, const Topology& topology) 
   std::vector<LinkKind> kinds = kinds_of(timeline, topology);
   if (kinds.empty() || timeline.end_ps == 0) return;
   std::size_t shown = std::min(kMostKinds, kinds.size());
-  double height = static_cast<double>(shown) * (kStrip + kGap) - kGap;
+  double height = static_cast<double>(shown) * (kStrip + kStripGap) - kStripGap;
   TimeScale scale = time_scale(timeline.end_ps);
-  Node svg = add_chart(panel, kTimeWidth, kTop + height + kBottom, "link utilisation over time");
-  draw_time_axis(svg, scale, kTop, kTop + height);
+  Node svg =
+      add_chart(panel, kTimeWidth, kStripTop + height + kStripBottom, "link utilisation over time");
+  draw_time_axis(svg, scale, kStripTop, kStripTop + height);
   for (std::size_t i = 0; i < shown; ++i) {
     find_fullness(kinds[i], timeline, topology);
-    draw_strip(svg, kinds[i], timeline, topology, kTop + static_cast<double>(i) * (kStrip + kGap),
-               scale);
+    draw_strip(svg, kinds[i], timeline, topology,
+               kStripTop + static_cast<double>(i) * (kStrip + kStripGap), scale);
   }
   add_legend(panel);
   if (shown < kinds.size())

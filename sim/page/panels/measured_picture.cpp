@@ -16,8 +16,8 @@ namespace reshard::sim {
 
 namespace {
 
-constexpr std::size_t kMostSteps = 24, kMostRows = 500;
-constexpr double kWidth = 960, kLeft = 148, kRight = 196, kBar = 11, kGap = 10, kTop = 4;
+constexpr std::size_t kMostSteps = 24, kMostMeasured = 500;
+constexpr double kMeasuredRight = 196, kMeasuredBar = 11, kMeasuredGap = 10, kMeasuredTop = 4;
 
 struct Pair {
   std::string name;
@@ -45,7 +45,7 @@ struct Scales {
 };
 
 Scales scales_of(const ValidateReport& report, const std::vector<Pair>& pairs) {
-  double width = kWidth - kLeft - kRight;
+  double width = kPanelWidth - kPanelLeft - kMeasuredRight;
   auto over = [&](std::int64_t ps) {
     return width / static_cast<double>(std::max<std::int64_t>(ps, 1));
   };
@@ -61,47 +61,54 @@ Scales scales_of(const ValidateReport& report, const std::vector<Pair>& pairs) {
 // Whether the slowest run is beyond the right edge; its line then ends in an arrow. Scaling to such
 // a run would squeeze all other bars.
 bool goes_on(const Pair& pair, const Scales& scales) {
-  return scales.measured * static_cast<double>(pair.measured.max_ps) > kWidth - kLeft - kRight + 1;
+  return scales.measured * static_cast<double>(pair.measured.max_ps) >
+         kPanelWidth - kPanelLeft - kMeasuredRight + 1;
 }
 
 void draw_pair(Node svg, const Pair& pair, const Scales& scales, double y) {
-  add(add(svg, "g", {{"class", "names"}}), "text", {{"x", kLeft - 8}, {"y", y + kBar + 4}},
-      pair.name);
+  add(add(svg, "g", {{"class", "names"}}), "text",
+      {{"x", kPanelLeft - 8}, {"y", y + kMeasuredBar + 4}}, pair.name);
   double predicted = scales.predicted * static_cast<double>(pair.predicted_ps);
   double median = scales.measured * static_cast<double>(pair.measured.median_ps);
   auto bar = [&](const char* colour, double top, double width, const std::string& tip) {
     add_tip(add(svg, "rect",
-                {{"class", colour}, {"x", kLeft}, {"y", top}, {"width", width}, {"height", kBar}}),
+                {{"class", colour},
+                 {"x", kPanelLeft},
+                 {"y", top},
+                 {"width", width},
+                 {"height", kMeasuredBar}}),
             tip);
   };
   bar("predicted", y, predicted, "predicted " + duration_text(pair.predicted_ps));
-  bar("measured", y + kBar, median,
+  bar("measured", y + kMeasuredBar, median,
       fmt::format("measured {}, from {} to {}", duration_text(pair.measured.median_ps),
                   duration_text(pair.measured.min_ps), duration_text(pair.measured.max_ps)));
-  double least = kLeft + scales.measured * static_cast<double>(pair.measured.min_ps);
-  double right = kWidth - kRight;
+  double least = kPanelLeft + scales.measured * static_cast<double>(pair.measured.min_ps);
+  double right = kPanelWidth - kMeasuredRight;
   double most =
-      std::min(right, kLeft + scales.measured * static_cast<double>(pair.measured.max_ps));
+      std::min(right, kPanelLeft + scales.measured * static_cast<double>(pair.measured.max_ps));
   add(svg, "line",
       {{"class", "spread"},
        {"x1", least},
        {"x2", most},
-       {"y1", y + 1.5 * kBar},
-       {"y2", y + 1.5 * kBar}});
+       {"y1", y + 1.5 * kMeasuredBar},
+       {"y2", y + 1.5 * kMeasuredBar}});
   if (goes_on(pair, scales))
     add(svg, "path",
         {{"class", "spread"},
          {"fill", "none"},
          {"d", fmt::format("M{} {}l5 3.5l-5 3.5", coordinate_text(right - 5),
-                           coordinate_text(y + 1.5 * kBar - 3.5))}});
+                           coordinate_text(y + 1.5 * kMeasuredBar - 3.5))}});
   add(svg, "text",
-      {{"class", "value"}, {"x", std::max(kLeft + predicted, most) + 8}, {"y", y + kBar + 4}},
+      {{"class", "value"},
+       {"x", std::max(kPanelLeft + predicted, most) + 8},
+       {"y", y + kMeasuredBar + 4}},
       fmt::format("{} / {}", duration_text(pair.predicted_ps),
                   duration_text(pair.measured.median_ps)));
 }
 
 void list_pairs(Node panel, const std::vector<Pair>& pairs) {
-  std::size_t shown = std::min(kMostRows, pairs.size());
+  std::size_t shown = std::min(kMostMeasured, pairs.size());
   HtmlTable table(panel,
                   fmt::format("{} of {} rows; the last is the whole plan", shown, pairs.size()),
                   {"step", ">predicted", ">measured, median", ">least", ">most", ">ratio"});
@@ -124,11 +131,11 @@ void draw_measured(Node panel, const ValidateReport& report) {
     shown.resize(kMostSteps);
   }
   Scales scales = scales_of(report, pairs);
-  constexpr double kEach = 2 * kBar + kGap;
-  Node svg = add_chart(panel, kWidth, kTop + static_cast<double>(shown.size()) * kEach,
+  constexpr double kEach = 2 * kMeasuredBar + kMeasuredGap;
+  Node svg = add_chart(panel, kPanelWidth, kMeasuredTop + static_cast<double>(shown.size()) * kEach,
                        "predicted and measured time of each step");
   for (std::size_t i = 0; i < shown.size(); ++i)
-    draw_pair(svg, shown[i], scales, kTop + static_cast<double>(i) * kEach);
+    draw_pair(svg, shown[i], scales, kMeasuredTop + static_cast<double>(i) * kEach);
   Legend legend(panel);
   legend.add_entry("predicted", "predicted");
   legend.add_entry("measured", "measured: the median; the line spans minimum to maximum");

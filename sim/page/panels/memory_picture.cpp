@@ -19,8 +19,8 @@ namespace reshard::sim {
 
 namespace {
 
-constexpr std::size_t kMostBars = 24;
-constexpr double kWidth = 960, kLeft = 148, kRight = 112, kBar = 20, kGap = 6, kTop = 4;
+constexpr std::size_t kMostMemoryBars = 24;
+constexpr double kMemoryRight = 112, kMemoryBar = 20, kMemoryGap = 6, kMemoryTop = 4;
 
 constexpr std::array<std::pair<const char*, const char*>, 3> kParts = {
     {{"source", "source shard"},
@@ -48,10 +48,10 @@ std::vector<Holding> holdings_of(const std::vector<RankMemory>& ranks) {
 }
 
 void draw_bar(Node svg, const Holding& holding, double y, double per_byte) {
-  add_tip(add(add(svg, "g", {{"class", "names"}}), "text", {{"x", kLeft - 8}, {"y", y + 14}},
+  add_tip(add(add(svg, "g", {{"class", "names"}}), "text", {{"x", kPanelLeft - 8}, {"y", y + 14}},
               ranks_name(holding.ranks)),
           "ranks " + ranks_text(holding.ranks));
-  double x = kLeft;
+  double x = kPanelLeft;
   for (std::size_t part = 0; part < kParts.size(); ++part) {
     double width = per_byte * static_cast<double>(holding.bytes[part]);
     if (holding.bytes[part] == 0) continue;
@@ -60,7 +60,7 @@ void draw_bar(Node svg, const Holding& holding, double y, double per_byte) {
                  {"x", x},
                  {"y", y},
                  {"width", width},
-                 {"height", kBar}}),
+                 {"height", kMemoryBar}}),
             fmt::format("{}: {}", kParts[part].second, bytes_text(holding.bytes[part])));
     x += width;
   }
@@ -114,12 +114,15 @@ std::vector<RankMemory> greatest_memory(const Workload& workload) {
 void draw_memory(Node panel, const std::vector<RankMemory>& ranks) {
   std::vector<Holding> holdings = holdings_of(ranks);
   if (holdings.empty() || holdings.front().peak() == 0) return;
-  std::size_t shown = std::min(kMostBars, holdings.size());
-  double per_byte = (kWidth - kLeft - kRight) / static_cast<double>(holdings.front().peak());
-  Node svg = add_chart(panel, kWidth, kTop + static_cast<double>(shown) * (kBar + kGap),
+  std::size_t shown = std::min(kMostMemoryBars, holdings.size());
+  double per_byte =
+      (kPanelWidth - kPanelLeft - kMemoryRight) / static_cast<double>(holdings.front().peak());
+  Node svg = add_chart(panel, kPanelWidth,
+                       kMemoryTop + static_cast<double>(shown) * (kMemoryBar + kMemoryGap),
                        "memory of each rank");
   for (std::size_t i = 0; i < shown; ++i)
-    draw_bar(svg, holdings[i], kTop + static_cast<double>(i) * (kBar + kGap), per_byte);
+    draw_bar(svg, holdings[i], kMemoryTop + static_cast<double>(i) * (kMemoryBar + kMemoryGap),
+             per_byte);
   Legend legend(panel);
   for (std::size_t part = 0; part < kParts.size(); ++part)
     if (std::any_of(holdings.begin(), holdings.end(),

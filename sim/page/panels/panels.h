@@ -21,6 +21,9 @@
 
 namespace reshard::sim {
 
+// Of every panel's drawing: its width, and the room left of it for names.
+inline constexpr double kPanelWidth = 960, kPanelLeft = 148;
+
 struct TimelineFacts {
   const Workload& workload;
   const std::vector<std::string>& labels;  // by operation; can be shorter

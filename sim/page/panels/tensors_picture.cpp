@@ -15,12 +15,13 @@ namespace reshard::sim {
 
 namespace {
 
-constexpr std::size_t kMostBars = 24, kMostRows = 500;
-constexpr double kTop = 8, kBottom = 28, kBar = 12, kName = 16, kGap = 8;
+constexpr std::size_t kMostTensorBars = 24, kMostTensorRows = 500;
+constexpr double kTensorTop = 8, kTensorBottom = 28, kTensorBar = 12, kTensorName = 16,
+                 kTensorGap = 8;
 
 void draw_bar(Node svg, Node names, const TimeScale& scale, const TensorBar& bar, double y) {
-  add(svg, "text", {{"x", scale.left + 2}, {"y", y + kName - 4}}, bar.name);
-  add(names, "text", {{"x", scale.left - 8}, {"y", y + kName + kBar - 2}},
+  add(svg, "text", {{"x", scale.left + 2}, {"y", y + kTensorName - 4}}, bar.name);
+  add(names, "text", {{"x", scale.left - 8}, {"y", y + kTensorName + kTensorBar - 2}},
       bytes_text(bar.use.received_bytes));
   if (!bar.use.first_ps || !bar.use.last_ps) return;
   std::int64_t first = *bar.use.first_ps, last = *bar.use.last_ps;
@@ -31,9 +32,9 @@ void draw_bar(Node svg, Node names, const TimeScale& scale, const TensorBar& bar
     add_tip(add(svg, "rect",
                 {{"class", style},
                  {"x", scale.x(first)},
-                 {"y", y + kName},
+                 {"y", y + kTensorName},
                  {"width", std::max(scale.x(end) - scale.x(first), 0.3)},
-                 {"height", kBar}}),
+                 {"height", kTensorBar}}),
             tip);
 }
 
@@ -41,14 +42,14 @@ void draw_bar(Node svg, Node names, const TimeScale& scale, const TensorBar& bar
 
 void draw_tensor_bars(Node panel, const std::vector<TensorBar>& bars, std::int64_t end_ps) {
   if (bars.empty() || end_ps == 0) return;
-  std::size_t shown = std::min(kMostBars, bars.size());
+  std::size_t shown = std::min(kMostTensorBars, bars.size());
   TimeScale scale = time_scale(end_ps);
-  double bottom = kTop + static_cast<double>(shown) * (kName + kBar + kGap);
-  Node svg = add_chart(panel, kTimeWidth, bottom + kBottom, "when each kind of tensor moves");
-  draw_time_axis(svg, scale, kTop, bottom);
+  double bottom = kTensorTop + static_cast<double>(shown) * (kTensorName + kTensorBar + kTensorGap);
+  Node svg = add_chart(panel, kTimeWidth, bottom + kTensorBottom, "when each kind of tensor moves");
+  draw_time_axis(svg, scale, kTensorTop, bottom);
   Node names = add(svg, "g", {{"class", "names"}});
-  double y = kTop;
-  for (std::size_t i = 0; i < shown; ++i, y += kName + kBar + kGap)
+  double y = kTensorTop;
+  for (std::size_t i = 0; i < shown; ++i, y += kTensorName + kTensorBar + kTensorGap)
     draw_bar(svg, names, scale, bars[i], y);
   Legend legend(panel);
   legend.add_entry("other", "from its first byte to its last");
@@ -70,7 +71,7 @@ void draw_kinds(Node panel, const std::vector<GroupFacts>& kinds, std::int64_t e
                         : fmt::format("{} x {}", kind.tensors.size(), name_of(kind)),
                     kind.use, kind.bound.time_ps()});
   draw_tensor_bars(panel, bars, end_ps);
-  std::size_t shown = std::min(kMostRows, kinds.size());
+  std::size_t shown = std::min(kMostTensorRows, kinds.size());
   std::string caption =
       fmt::format("{} of {}", shown, counted(static_cast<std::int64_t>(kinds.size()), "kind"));
   HtmlTable figures(panel, caption,

@@ -14,7 +14,7 @@ namespace reshard::sim {
 namespace {
 
 constexpr int kMostTicks = 8;
-constexpr double kLeft = 148, kRight = 72;
+constexpr double kAxisLeft = 148, kAxisRight = 72;
 
 struct Unit {
   std::int64_t ps;
@@ -32,7 +32,9 @@ std::int64_t next_round(std::int64_t ps) {
 
 }  // namespace
 
-TimeScale time_scale(std::int64_t end_ps) { return {end_ps, kLeft, kTimeWidth - kLeft - kRight}; }
+TimeScale time_scale(std::int64_t end_ps) {
+  return {end_ps, kAxisLeft, kTimeWidth - kAxisLeft - kAxisRight};
+}
 
 std::vector<TimeTick> time_ticks(std::int64_t end_ps, int most) {
   std::int64_t step = 1;
@@ -91,14 +93,14 @@ namespace {
 
 constexpr double kNarrowest = 0.4;
 
-struct Wait {
+struct CauseOfWait {
   std::string cause;
   std::int64_t start_ps, end_ps;
 };
 
 // Merges neighbours with the same cause.
-std::vector<Wait> waits_of(const PathFacts& path) {
-  std::vector<Wait> out;
+std::vector<CauseOfWait> waits_of(const PathFacts& path) {
+  std::vector<CauseOfWait> out;
   for (const PathFacts::PathSpan& part : path.parts) {
     if (!out.empty() && out.back().cause == part.cause)
       out.back().end_ps = part.end_ps;
@@ -109,7 +111,7 @@ std::vector<Wait> waits_of(const PathFacts& path) {
 }
 
 void add_part(Node plot, const TimeScale& scale, double top, const std::string& colour,
-              const Wait& wait) {
+              const CauseOfWait& wait) {
   double x = scale.x(wait.start_ps), width = scale.x(wait.end_ps) - x;
   Node rect = add(plot, "rect",
                   {{"class", colour},
@@ -129,7 +131,7 @@ void draw_path_strip(Node plot, const TimeScale& scale, double top, const PathFa
   // The background has the colour of the others: it shows where waits are too short to be drawn.
   add_part(plot, scale, top, colour_of(shares, {}),
            {"causes too short to tell apart", 0, scale.end_ps});
-  for (const Wait& wait : waits_of(path))
+  for (const CauseOfWait& wait : waits_of(path))
     if (scale.x(wait.end_ps) - scale.x(wait.start_ps) >= kNarrowest)
       add_part(plot, scale, top, colour_of(shares, wait.cause), wait);
 }

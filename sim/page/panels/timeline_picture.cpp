@@ -19,15 +19,15 @@ namespace reshard::sim {
 namespace {
 
 constexpr LaneLimits kLimits = {.ranks_apart = 32, .lanes = 32, .slices = 5000};
-constexpr double kTop = 8, kBottom = 28, kGap = 4;
-constexpr double kLetter = 6.6;      // maximum width of a label's letter
+constexpr double kLaneTop = 8, kLaneBottom = 28, kLaneGap = 4;
+constexpr double kLaneLetter = 6.6;  // maximum width of a label's letter
 constexpr double kLeastHeight = 13;  // of a row with labels
 // Kinds in the order of the legend. The style has a colour of the same name for each.
 constexpr std::array<std::string_view, 11> kKinds = {
     "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "exchange", "message",
     "copy",       "reduce",         "fill",       "compute",    "setup"};
 
-struct Drawing {
+struct LanesDrawing {
   const TimelineFacts& facts;
   TimeScale scale;
   double row_height;
@@ -39,13 +39,13 @@ struct Drawing {
 };
 
 // "3 all_gather" for a plan alone, "wq.weight: all_gather" for a plan among operations.
-std::string Drawing::name(const LaneSlice& slice) const {
+std::string LanesDrawing::name(const LaneSlice& slice) const {
   if (slice.parts > 1) return fmt::format("{} parts", slice.parts);
   if (slice.step >= 0 && facts.labels.empty()) return fmt::format("{} {}", slice.step, slice.kind);
   return part_name(facts.workload, facts.labels, slice.op, slice.step);
 }
 
-std::string Drawing::tip(const LaneSlice& slice) const {
+std::string LanesDrawing::tip(const LaneSlice& slice) const {
   std::string when =
       fmt::format("{} to {}, {}", duration_text(slice.start_ps), duration_text(slice.end_ps),
                   duration_text(slice.end_ps - slice.start_ps));
@@ -57,7 +57,7 @@ std::string Drawing::tip(const LaneSlice& slice) const {
                         : fmt::format("{}, step {}\n{}", name, slice.step, when);
 }
 
-void Drawing::slice(Node lane, const LaneSlice& slice, double y) const {
+void LanesDrawing::slice(Node lane, const LaneSlice& slice, double y) const {
   double x = scale.x(slice.start_ps), width = scale.x(slice.end_ps) - x;
   // Slices that are wide enough have an outline, which separates them from their neighbours.
   Node rect = add(lane, "rect",
@@ -70,7 +70,7 @@ void Drawing::slice(Node lane, const LaneSlice& slice, double y) const {
   if (row_height < kLeastHeight) return;
   // The longest label that fits.
   for (const std::string& label : {name(slice), std::string(slice.kind)}) {
-    if (kLetter * static_cast<double>(label.size()) + 6 > width) continue;
+    if (kLaneLetter * static_cast<double>(label.size()) + 6 > width) continue;
     add(labels, "text",
         {{"class", fmt::format("on-{}", slice.kind)}, {"x", x + 4}, {"y", y + row_height / 2 + 4}},
         label);
@@ -144,22 +144,23 @@ void draw_timeline(Node panel, const TimelineFacts& facts) {
   for (const Lane& lane : lanes.lanes) rows += lane.rows.size();
   double row_height = rows <= 16 ? 22 : rows <= 40 ? 15 : 9;
   bool has_path = facts.path != nullptr && !facts.path->parts.empty();
-  double y = kTop + (has_path ? kPathStripHeight + 2 * kGap : 0);
-  double bottom =
-      y + static_cast<double>(rows) * row_height + static_cast<double>(lanes.lanes.size()) * kGap;
+  double y = kLaneTop + (has_path ? kPathStripHeight + 2 * kLaneGap : 0);
+  double bottom = y + static_cast<double>(rows) * row_height +
+                  static_cast<double>(lanes.lanes.size()) * kLaneGap;
   TimeScale scale = time_scale(facts.timeline.end_ps);
 
-  Node svg = add_chart(panel, kTimeWidth, bottom + kBottom, "what each rank does over time");
+  Node svg = add_chart(panel, kTimeWidth, bottom + kLaneBottom, "what each rank does over time");
   svg.attribute("class") = "chart timeline";
   svg.append_attribute("data-end") = std::to_string(facts.timeline.end_ps).c_str();
-  draw_time_axis(svg, scale, kTop, bottom);
+  draw_time_axis(svg, scale, kLaneTop, bottom);
   Node names = add(svg, "g", {{"class", "names"}});
   Node plot = add_plot(svg, scale, bottom);
   if (has_path) {
-    add(names, "text", {{"class", "faint"}, {"x", scale.left - 8}, {"y", kTop + 11}}, "waits for");
-    draw_path_strip(plot, scale, kTop, *facts.path);
+    add(names, "text", {{"class", "faint"}, {"x", scale.left - 8}, {"y", kLaneTop + 11}},
+        "waits for");
+    draw_path_strip(plot, scale, kLaneTop, *facts.path);
   }
-  Drawing drawing{facts, scale, row_height, add(svg, "g", {{"class", "labels"}})};
+  LanesDrawing drawing{facts, scale, row_height, add(svg, "g", {{"class", "labels"}})};
   for (const Lane& lane : lanes.lanes) {
     double lane_height = row_height * static_cast<double>(lane.rows.size());
     add_tip(add(names, "text", {{"x", scale.left - 8}, {"y", y + lane_height / 2 + 4}},
@@ -170,7 +171,7 @@ void draw_timeline(Node panel, const TimelineFacts& facts) {
       for (const LaneSlice& slice : row) drawing.slice(group, slice, y);
       y += row_height;
     }
-    y += kGap;
+    y += kLaneGap;
   }
   draw_legend(panel, lanes);
   if (has_path) {

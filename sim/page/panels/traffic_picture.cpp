@@ -17,10 +17,10 @@ namespace reshard::sim {
 
 namespace {
 
-constexpr std::size_t kMostRows = 64, kFewestNodes = 9, kPairsListed = 12;
+constexpr std::size_t kMostMatrixRows = 64, kFewestNodes = 9, kPairsListed = 12;
 constexpr int kShades = 10;  // classes h0 .. h9 of the style
-constexpr double kWidth = 960, kLeft = 148, kTop = 74, kMostSide = 540, kMostCell = 56, kBars = 52;
-constexpr double kLetter = 7;  // maximum width of a name's letter
+constexpr double kMatrixTop = 74, kMostSide = 540, kMostCell = 56, kBars = 52;
+constexpr double kMatrixLetter = 7;  // maximum width of a name's letter
 constexpr double kShade = 22, kShadesHeight = 12 + kShades * kShade;
 
 struct Square {
@@ -42,10 +42,10 @@ std::int32_t devices_per_row(const std::vector<Rank>& ranks, const Topology& top
       if (std::exchange(last, to_int(rank) / devices) != to_int(rank) / devices) ++count;
     return count;
   };
-  if (rows(1) <= kMostRows) return 1;
+  if (rows(1) <= kMostMatrixRows) return 1;
   std::int32_t devices =
       rows(topology.node().devices) >= kFewestNodes ? topology.node().devices : 2;
-  while (rows(devices) > kMostRows) devices *= 2;
+  while (rows(devices) > kMostMatrixRows) devices *= 2;
   return devices;
 }
 
@@ -109,8 +109,8 @@ void draw_cells(Node svg, const Square& square, const Topology& topology) {
   Node cells = add(svg, "g", {{"class", "cells"}});
   add(cells, "rect",
       {{"class", "ground"},
-       {"x", kLeft},
-       {"y", kTop},
+       {"x", kPanelLeft},
+       {"y", kMatrixTop},
        {"width", square.side},
        {"height", square.side}});
   // No gap between small cells.
@@ -119,8 +119,8 @@ void draw_cells(Node svg, const Square& square, const Topology& topology) {
     if (bytes == 0) continue;
     Node rect = add(cells, "rect",
                     {{"class", fmt::format("h{}", shade_of(bytes, square.greatest))},
-                     {"x", kLeft + square.cell * static_cast<double>(at.second)},
-                     {"y", kTop + square.cell * static_cast<double>(at.first)},
+                     {"x", kPanelLeft + square.cell * static_cast<double>(at.second)},
+                     {"y", kMatrixTop + square.cell * static_cast<double>(at.first)},
                      {"width", shown},
                      {"height", shown}});
     add_tip(rect, fmt::format("{} to {}\n{}", row_name(square, at.first, topology),
@@ -140,13 +140,16 @@ void draw_sums(Node svg, const Square& square, const Topology& topology) {
     std::string name = row_name(square, i, topology);
     double wide = length(square.sent[i]), high = length(square.received[i]);
     add_tip(add(bars, "rect",
-                {{"x", kLeft + square.side + 4},
-                 {"y", kTop + along},
+                {{"x", kPanelLeft + square.side + 4},
+                 {"y", kMatrixTop + along},
                  {"width", wide},
                  {"height", shown}}),
             fmt::format("{} sends {}", name, bytes_text(square.sent[i])));
     add_tip(add(bars, "rect",
-                {{"x", kLeft + along}, {"y", kTop - 4 - high}, {"width", shown}, {"height", high}}),
+                {{"x", kPanelLeft + along},
+                 {"y", kMatrixTop - 4 - high},
+                 {"width", shown},
+                 {"height", high}}),
             fmt::format("{} receives {}", name, bytes_text(square.received[i])));
   }
 }
@@ -162,30 +165,34 @@ void draw_names(Node svg, const Square& square, const Topology& topology) {
   auto middle = [&](std::size_t i) { return square.cell * (static_cast<double>(i) + 0.5); };
   Node names = add(svg, "g", {{"class", "names"}}), words = add(svg, "g", {{"class", "axis"}});
   for (std::size_t i = 0; i < square.rows.size(); i += every(square.cell, 14))
-    add(names, "text", {{"x", kLeft - 6}, {"y", kTop + middle(i) + 4}},
+    add(names, "text", {{"x", kPanelLeft - 6}, {"y", kMatrixTop + middle(i) + 4}},
         row_name(square, i, topology));
   // Columns show only their number if the whole name is too wide; the last name is the widest.
   auto column_name = [&](std::size_t i) {
     std::string name = row_name(square, i, topology);
     return square.cell >= 50 ? name : name.substr(name.find(' ') + 1);
   };
-  double widest = kLetter * static_cast<double>(column_name(square.rows.size() - 1).size() + 1);
+  double widest =
+      kMatrixLetter * static_cast<double>(column_name(square.rows.size() - 1).size() + 1);
   for (std::size_t i = 0; i < square.rows.size(); i += every(square.cell, widest))
     add(words, "text",
-        {{"x", kLeft + middle(i)}, {"y", kTop + square.side + 15}, {"text-anchor", "middle"}},
+        {{"x", kPanelLeft + middle(i)},
+         {"y", kMatrixTop + square.side + 15},
+         {"text-anchor", "middle"}},
         column_name(i));
-  add(words, "text", {{"x", kLeft - 16}, {"y", kTop + square.side + 15}, {"text-anchor", "end"}},
-      "to");
-  add(words, "text", {{"x", kLeft - 6}, {"y", kTop - 8}, {"text-anchor", "end"}}, "from");
-  add(words, "text", {{"x", kLeft}, {"y", 12}},
+  add(words, "text",
+      {{"x", kPanelLeft - 16}, {"y", kMatrixTop + square.side + 15}, {"text-anchor", "end"}}, "to");
+  add(words, "text", {{"x", kPanelLeft - 6}, {"y", kMatrixTop - 8}, {"text-anchor", "end"}},
+      "from");
+  add(words, "text", {{"x", kPanelLeft}, {"y", 12}},
       fmt::format("received by each; a full bar is {}", bytes_text(square.greatest_sum)));
-  add(words, "text", {{"x", kLeft + square.side + 4}, {"y", kTop - 8}}, "sent by each");
+  add(words, "text", {{"x", kPanelLeft + square.side + 4}, {"y", kMatrixTop - 8}}, "sent by each");
 }
 
 void draw_shades(Node svg, const Square& square) {
-  double x = kLeft + square.side + kBars + 48, y = kTop + 12, size = kShade;
+  double x = kPanelLeft + square.side + kBars + 48, y = kMatrixTop + 12, size = kShade;
   Node legend = add(svg, "g", {{"class", "axis"}});
-  add(legend, "text", {{"x", x}, {"y", kTop}}, "bytes per cell");
+  add(legend, "text", {{"x", x}, {"y", kMatrixTop}}, "bytes per cell");
   for (int shade = 0; shade < kShades; ++shade) {
     double top = y + size * (kShades - 1 - shade);
     add(legend, "rect",
@@ -220,7 +227,7 @@ void list_pairs(Node panel, const Square& square, const Topology& topology) {
 void draw_traffic(Node panel, std::span<const FlowSpan> flows, const Topology& topology) {
   Square square = square_of(flows, topology);
   if (square.greatest == 0) return;
-  Node svg = add_chart(panel, kWidth, kTop + std::max(square.side, kShadesHeight) + 22,
+  Node svg = add_chart(panel, kPanelWidth, kMatrixTop + std::max(square.side, kShadesHeight) + 22,
                        "bytes from each sender to each receiver");
   draw_cells(svg, square, topology);
   draw_sums(svg, square, topology);

@@ -58,7 +58,7 @@ FigureLimit parse_limit(std::string_view text, std::string_view field) {
       at == std::string_view::npos ? std::string_view() : stripped(text.substr(at + 1));
   if (name.empty() || limit.empty())
     throw InputError(fmt::format("{}: expected limits such as 'time>5%,bytes>0', found {}", field,
-                                 quoted(text)));
+                                 reshard::quoted(text)));
   FigureLimit out{std::string(text), figure_of(name), text[at] == '>', 0, limit.ends_with('%')};
   if (!out.relative) {
     out.change = amount_of(limit, out.name, field);
@@ -68,7 +68,7 @@ FigureLimit parse_limit(std::string_view text, std::string_view field) {
   auto [end, error] = std::from_chars(percent.data(), percent.data() + percent.size(), out.change);
   if (error != std::errc() || end != percent.data() + percent.size() || !std::isfinite(out.change))
     throw InputError(
-        fmt::format("{}: expected a number of percent, found {}", field, quoted(limit)));
+        fmt::format("{}: expected a number of percent, found {}", field, reshard::quoted(limit)));
   out.change /= 100;
   return out;
 }
@@ -104,7 +104,7 @@ std::vector<CheckedLimit> checked_limits(const Comparison& comparison,
         if (figure == nullptr && each.name == name && each.a && each.b) figure = &each;
     if (figure == nullptr)
       throw InputError(fmt::format("{}: expected a figure that both reports have, found {}", field,
-                                   quoted(limit.name)));
+                                   reshard::quoted(limit.name)));
     double change = change_of(limit, figure->a->value(), figure->b->value());
     out.push_back({limit.text,
                    fmt::format("{}: {} is {}, was {} ({})", limit.text, figure->name,

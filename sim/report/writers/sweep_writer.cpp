@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "core/base/units.h"
+#include "sim/report/facts.h"
 #include "sim/report/ratios.h"
 #include "sim/report/sweep_report.h"
 #include "sim/report/table.h"
@@ -13,10 +14,6 @@
 namespace reshard::sim {
 
 namespace {
-
-std::string ratio_of(std::int64_t time_ps, std::int64_t to_ps) {
-  return ratio_text(ratio_e4(time_ps, to_ps));
-}
 
 std::string pair_table(const SweepReport& report, std::size_t width) {
   std::vector<std::string> titles{"mesh", "from", "to", ">bound"};

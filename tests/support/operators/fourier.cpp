@@ -108,7 +108,7 @@ ArrayResults fourier_transform(const LocalCall& call) {
   return {as_complex(Array::of(DType::F32, shape, out))};
 }
 
-constexpr std::array kRows{
+constexpr std::array kFourierRows{
     OperatorRow{"_fft_c2c.c64", fourier_transform},
     OperatorRow{"_fft_c2r.c64", fourier_transform},
     OperatorRow{"_fft_r2c.c64", fourier_transform},
@@ -116,6 +116,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> fourier_rows() { return kRows; }
+std::span<const OperatorRow> fourier_rows() { return kFourierRows; }
 
 }  // namespace reshard::sim

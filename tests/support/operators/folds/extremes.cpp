@@ -98,7 +98,7 @@ ArrayResults variance_and_mean(const LocalCall& call) {
                           call.random)[0]);
 }
 
-constexpr std::array kRows{
+constexpr std::array kExtremesRows{
     OperatorRow{"amax", extreme<true>},
     OperatorRow{"amin", extreme<false>},
     OperatorRow{"aminmax", aminmax, 2},
@@ -114,6 +114,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> extreme_rows() { return kRows; }
+std::span<const OperatorRow> extreme_rows() { return kExtremesRows; }
 
 }  // namespace reshard::sim

@@ -41,7 +41,7 @@ ArrayResults pair_loss_backward(const LocalCall& call) {
   return slope_of_pair(call, [p = parameter(call)](double x, double y) { return kSlope(x, y, p); });
 }
 
-constexpr std::array kRows{
+constexpr std::array kPairLossesRows{
     OperatorRow{"l1_loss", pair_loss<absolute>},
     OperatorRow{"huber_loss", pair_loss<huber>},
     OperatorRow{"smooth_l1_loss", pair_loss<smooth>},
@@ -51,6 +51,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> pair_loss_rows() { return kRows; }
+std::span<const OperatorRow> pair_loss_rows() { return kPairLossesRows; }
 
 }  // namespace reshard::sim

@@ -67,7 +67,7 @@ ArrayResults extreme_so_far(const LocalCall& call) {
   });
 }
 
-constexpr std::array kRows{
+constexpr std::array kScansRows{
     OperatorRow{"cumsum", cumsum},
     OperatorRow{"cumprod", cumprod},
     OperatorRow{"logcumsumexp", logcumsumexp},
@@ -77,6 +77,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> scan_rows() { return kRows; }
+std::span<const OperatorRow> scan_rows() { return kScansRows; }
 
 }  // namespace reshard::sim

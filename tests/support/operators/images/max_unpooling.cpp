@@ -38,13 +38,13 @@ ArrayResults max_unpool2d(const LocalCall& call) {
   return results(placed(call, call.tensor(0), call.tensor(1), shape, false));
 }
 
-constexpr std::array kRows{
+constexpr std::array kMaxUnpoolingRows{
     OperatorRow{"max_pool2d_with_indices_backward", max_pool2d_backward},
     OperatorRow{"max_unpool2d", max_unpool2d},
 };
 
 }  // namespace
 
-std::span<const OperatorRow> max_unpooling_rows() { return kRows; }
+std::span<const OperatorRow> max_unpooling_rows() { return kMaxUnpoolingRows; }
 
 }  // namespace reshard::sim

@@ -203,7 +203,7 @@ ArrayResults upsample_backward(const LocalCall& call) {
       sampled_back(call, grad, shape, kDims, image_sampling(call, shape, kDims, kFilter, sizes)));
 }
 
-constexpr std::array kRows{
+constexpr std::array kResamplingRows{
     OperatorRow{"avg_pool1d", avg_pool<1>},
     OperatorRow{"avg_pool2d", avg_pool<2>},
     OperatorRow{"avg_pool3d", avg_pool<3>},
@@ -235,6 +235,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> resampling_rows() { return kRows; }
+std::span<const OperatorRow> resampling_rows() { return kResamplingRows; }
 
 }  // namespace reshard::sim

@@ -128,7 +128,7 @@ ArrayResults mode(const LocalCall& call) {
   });
 }
 
-constexpr std::array kRows{
+constexpr std::array kChoosingRows{
     OperatorRow{"max", extreme_of_any_kind<true>},
     OperatorRow{"min", extreme_of_any_kind<false>},
     OperatorRow{"max.dim", extreme_of_any_kind<true>, 2},
@@ -145,6 +145,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> choosing_rows() { return kRows; }
+std::span<const OperatorRow> choosing_rows() { return kChoosingRows; }
 
 }  // namespace reshard::sim

@@ -111,7 +111,7 @@ ArrayResults triangle(const LocalCall& call) {
   return results(std::move(out));
 }
 
-constexpr std::array kRows{
+constexpr std::array kDiagonalsRows{
     OperatorRow{"diagonal", diagonal},
     OperatorRow{"diagonal_backward", diagonal_scatter<true>},
     OperatorRow{"diagonal_scatter", diagonal_scatter<false>},
@@ -123,6 +123,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> diagonal_rows() { return kRows; }
+std::span<const OperatorRow> diagonal_rows() { return kDiagonalsRows; }
 
 }  // namespace reshard::sim

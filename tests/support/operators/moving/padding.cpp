@@ -88,7 +88,7 @@ ArrayResults roll(const LocalCall& call) {
   return results(std::move(out));
 }
 
-constexpr std::array kRows{
+constexpr std::array kPaddingRows{
     OperatorRow{"constant_pad_nd", constant_pad_nd},
     OperatorRow{"flip", flip},
     OperatorRow{"pad", constant_pad_nd},
@@ -97,6 +97,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> padding_rows() { return kRows; }
+std::span<const OperatorRow> padding_rows() { return kPaddingRows; }
 
 }  // namespace reshard::sim

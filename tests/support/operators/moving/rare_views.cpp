@@ -72,7 +72,7 @@ ArrayResults tile(const LocalCall& call) {
   return compute("repeat", {call.arguments[0]}, repeats, call.random);
 }
 
-constexpr std::array kRows{
+constexpr std::array kRareViewsRows{
     OperatorRow{"tile", tile},        OperatorRow{"movedim", movedim},
     OperatorRow{"moveaxis", movedim}, OperatorRow{"unflatten", unflatten},
     OperatorRow{"flatten", flatten},
@@ -80,6 +80,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> rare_view_rows() { return kRows; }
+std::span<const OperatorRow> rare_view_rows() { return kRareViewsRows; }
 
 }  // namespace reshard::sim

@@ -110,7 +110,7 @@ ArrayResults unscale(const LocalCall& call) {
   return out;
 }
 
-constexpr std::array kRows{
+constexpr std::array kOptimizersRows{
     OperatorRow{"_fused_adam", adam<false, false>},
     OperatorRow{"_fused_adam_", adam<false, false>},
     OperatorRow{"_fused_adamw", adam<true, false>},
@@ -124,6 +124,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> optimizer_rows() { return kRows; }
+std::span<const OperatorRow> optimizer_rows() { return kOptimizersRows; }
 
 }  // namespace reshard::sim

@@ -137,7 +137,7 @@ ArrayResults any_polygamma(const LocalCall& call) {
   return results(evaluate(call, kPolygamma));
 }
 
-constexpr std::array kRows{
+constexpr std::array kPointwiseGammaRows{
     row("igamma", floating<2>([](double a, double x) { return incomplete_gamma(a, x, false); })),
     row("igammac", floating<2>([](double a, double x) { return incomplete_gamma(a, x, true); })),
     OperatorRow{"nextafter", next_after},
@@ -153,6 +153,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> pointwise_gamma_rows() { return kRows; }
+std::span<const OperatorRow> pointwise_gamma_rows() { return kPointwiseGammaRows; }
 
 }  // namespace reshard::sim

@@ -82,7 +82,7 @@ ArrayResults mantissa_and_exponent(const LocalCall& call) {
                  Array::of(DType::I32, call.tensor(0).shape, std::move(exponents)));
 }
 
-constexpr std::array kRows{
+constexpr std::array kPointwisePolynomialsRows{
     OperatorRow{"frexp", mantissa_and_exponent, 2},
     row("special_chebyshev_polynomial_t", kPolynomial<first_kind>),
     row("special_chebyshev_polynomial_u", kPolynomial<second_kind>),
@@ -100,6 +100,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> pointwise_polynomial_rows() { return kRows; }
+std::span<const OperatorRow> pointwise_polynomial_rows() { return kPointwisePolynomialsRows; }
 
 }  // namespace reshard::sim

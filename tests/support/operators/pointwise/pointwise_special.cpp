@@ -119,7 +119,7 @@ constexpr Pointwise kBesselI0 = floating<1>([](double x) { return large_bessel_i
 
 constexpr Pointwise kLogGamma = floating<1>([](double x) { return std::lgamma(x); });
 
-constexpr std::array kRows{
+constexpr std::array kPointwiseSpecialRows{
     row("digamma", floating<1>([](double x) { return digamma(x); })),
     row("erfinv", floating<1>([](double x) { return inverse_erf(x); })),
     row("i0", kBesselI0),
@@ -147,6 +147,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> pointwise_special_rows() { return kRows; }
+std::span<const OperatorRow> pointwise_special_rows() { return kPointwiseSpecialRows; }
 
 }  // namespace reshard::sim

@@ -49,7 +49,7 @@ ArrayResults log_sigmoid_backward(const LocalCall& call) {
 constexpr Pointwise kShrink = gradient<1>(
     [](double g, double x, double l) { return x >= -l && x <= l ? 0 : g; }, {{{"lambd", 0.5}}});
 
-constexpr std::array kRows{
+constexpr std::array kRareBackwardRows{
     OperatorRow{"elu_backward", elu_backward},
     OperatorRow{"logit_backward", logit_backward},
     row("hardshrink_backward", kShrink),
@@ -81,6 +81,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> rare_backward_rows() { return kRows; }
+std::span<const OperatorRow> rare_backward_rows() { return kRareBackwardRows; }
 
 }  // namespace reshard::sim

@@ -34,7 +34,7 @@ constexpr Pointwise kOr = integers<2>([](Int a, Int b) { return a | b; });
 constexpr Pointwise kXor = integers<2>([](Int a, Int b) { return a ^ b; });
 constexpr Pointwise kMaximum = numbers<2>([](auto a, auto b) { return larger(a, b); });
 constexpr Pointwise kMinimum = numbers<2>([](auto a, auto b) { return smaller(a, b); });
-constexpr std::array kRows{
+constexpr std::array kRareBinaryRows{
     row("remainder", numbers<2>([](auto a, auto b) { return remainder(a, b); })),
     row("fmod", numbers<2>([](auto a, auto b) { return truncated_remainder(a, b); })),
     row("float_power",
@@ -87,6 +87,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> rare_binary_rows() { return kRows; }
+std::span<const OperatorRow> rare_binary_rows() { return kRareBinaryRows; }
 
 }  // namespace reshard::sim

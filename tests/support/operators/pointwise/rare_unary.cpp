@@ -13,12 +13,12 @@ namespace reshard::sim {
 namespace {
 
 using namespace arithmetic;
-constexpr double kPi = std::numbers::pi;
+constexpr double kHalfTurn = std::numbers::pi;
 
 constexpr Pointwise kNot = integers<1>([](Int x) { return ~x; });
 constexpr Pointwise kNotTruth = integers<1>([](Int x) { return Int{x == 0}; });
-constexpr Pointwise kLogit = floating<1>([](double x) { return std::log(x / (1 - x)); });
-constexpr Pointwise kClampedLogit = floating<1, 1>(
+constexpr Pointwise kLogitOf = floating<1>([](double x) { return std::log(x / (1 - x)); });
+constexpr Pointwise kClampedLogitOf = floating<1, 1>(
     [](double x, double eps) {
       double z = std::fmin(std::fmax(x, eps), 1 - eps);
       return std::log(z / (1 - z));
@@ -31,7 +31,7 @@ ArrayResults bitwise_not(const LocalCall& call) {
 }
 
 ArrayResults logit(const LocalCall& call) {
-  return results(evaluate(call, call.attributes.has("eps") ? kClampedLogit : kLogit));
+  return results(evaluate(call, call.attributes.has("eps") ? kClampedLogitOf : kLogitOf));
 }
 
 // By default infinity becomes the largest number of the dtype.
@@ -80,11 +80,11 @@ constexpr Pointwise kCeil = whole_kept<std::ceil>(), kFloor = whole_kept<std::fl
                     kTrunc = whole_kept<std::trunc>();
 constexpr Parameters kEluParameters{{{"alpha", 1}, {"scale", 1}, {"input_scale", 1}}};
 
-constexpr std::array kRows{
+constexpr std::array kRareUnaryRows{
     row("acos", floating<1>([](double x) { return std::acos(x); })),
     row("acosh", floating<1>([](double x) { return std::acosh(x); })),
     row("angle", floating<1>([](double x) { return std::isnan(x) ? x
-                                                   : x < 0       ? kPi
+                                                   : x < 0       ? kHalfTurn
                                                                  : 0.0; })),
     row("asin", floating<1>([](double x) { return std::asin(x); })),
     row("asinh", floating<1>([](double x) { return std::asinh(x); })),
@@ -94,7 +94,7 @@ constexpr std::array kRows{
     row("celu", reals<1, 1>([](double x, double a) { return x > 0 ? x : a * std::expm1(x / a); },
                             {{{"alpha", 1}}})),
     row("cosh", floating<1>([](double x) { return std::cosh(x); })),
-    row("deg2rad", floating<1>([](double x) { return x * (kPi / 180); })),
+    row("deg2rad", floating<1>([](double x) { return x * (kHalfTurn / 180); })),
     row("elu", reals<1, 3>(
                    [](double x, double alpha, double scale, double input_scale) {
                      return x > 0 ? scale * x : scale * alpha * std::expm1(x * input_scale);
@@ -126,7 +126,7 @@ constexpr std::array kRows{
     row("log_sigmoid", reals<1>([](double x) { return -softplus(-x); })),
     row("logical_not", truth<1>([](auto x) { return x == 0; })),
     row("mish", reals<1>([](double x) { return x * std::tanh(softplus(x)); })),
-    row("rad2deg", floating<1>([](double x) { return x * (180 / kPi); })),
+    row("rad2deg", floating<1>([](double x) { return x * (180 / kHalfTurn); })),
     row("relu6",
         numbers<1>([](auto x) { return smaller(larger(x, decltype(x){0}), decltype(x){6}); })),
     row("round",
@@ -138,7 +138,9 @@ constexpr std::array kRows{
     row("sgn", kSign),
     row("sign", kSign),
     row("signbit", truth<1>([](auto x) { return std::signbit(static_cast<double>(x)); })),
-    row("sinc", floating<1>([](double x) { return x == 0 ? 1 : std::sin(kPi * x) / (kPi * x); })),
+    row("sinc", floating<1>([](double x) {
+          return x == 0 ? 1 : std::sin(kHalfTurn * x) / (kHalfTurn * x);
+        })),
     row("sinh", floating<1>([](double x) { return std::sinh(x); })),
     row("softplus", reals<1, 2>(
                         [](double x, double beta, double threshold) {
@@ -164,6 +166,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> rare_unary_rows() { return kRows; }
+std::span<const OperatorRow> rare_unary_rows() { return kRareUnaryRows; }
 
 }  // namespace reshard::sim

@@ -169,10 +169,10 @@ ArrayResults einsum(const LocalCall& call) {
   });
 }
 
-constexpr std::array kRows{OperatorRow{"einsum", einsum}};
+constexpr std::array kEinsumRows{OperatorRow{"einsum", einsum}};
 
 }  // namespace
 
-std::span<const OperatorRow> einsum_rows() { return kRows; }
+std::span<const OperatorRow> einsum_rows() { return kEinsumRows; }
 
 }  // namespace reshard::sim

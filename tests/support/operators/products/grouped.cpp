@@ -100,13 +100,13 @@ ArrayResults grouped_product(const LocalCall& call) {
   return results(std::move(out));
 }
 
-constexpr std::array kRows{
+constexpr std::array kGroupedRows{
     OperatorRow{"_scaled_mm", scaled_product},
     OperatorRow{"_grouped_mm", grouped_product},
 };
 
 }  // namespace
 
-std::span<const OperatorRow> grouped_rows() { return kRows; }
+std::span<const OperatorRow> grouped_rows() { return kGroupedRows; }
 
 }  // namespace reshard::sim

@@ -368,7 +368,7 @@ ArrayResults svd(const LocalCall& call) {
                  vectors ? v.array(a.dtype(), right) : none);
 }
 
-constexpr std::array kRows{
+constexpr std::array kLinalgRows{
     OperatorRow{"linalg_matrix_exp", matrix_exp},
     OperatorRow{"linalg_inv_ex", inverse, 2},
     OperatorRow{"linalg_cholesky_ex", cholesky, 2},
@@ -387,6 +387,6 @@ constexpr std::array kRows{
 
 }  // namespace
 
-std::span<const OperatorRow> linalg_rows() { return kRows; }
+std::span<const OperatorRow> linalg_rows() { return kLinalgRows; }
 
 }  // namespace reshard::sim

@@ -6,12 +6,11 @@
 //
 // How many chunks: with K of them a pipeline takes about T/K longer than the time T of its busiest
 // link, to fill and to drain, and every chunk adds a latency L to each hop; so about sqrt(T/L).
-// That many are tried, then half or twice as many as long as that is faster; if the pipeline is
-// still slow, also coupled stages and trees of other depths. For small messages more packings are
-// tried, among them that of fewest latencies. If every step costs a launch, all depths are tried in
-// few steps, and also p2p's plan. The fastest plan is taken. For a large job, and each stage of it,
-// few plans are made or only one; none if p2p's plan is near the bound or faster than the busiest
-// link of the trees.
+// That many are tried, then half or twice as many as long as that is faster; if that is slow, also
+// trees of other depths and coupled stages. For small messages more packings are tried, that of
+// fewest latencies among them. If every step costs a launch, all depths are tried in few steps, and
+// p2p's plan. The fastest is taken. For a large job, and each stage of it, few plans are made or
+// one; none if p2p's plan is near the bound or faster than the busiest link of the trees.
 #include <algorithm>
 #include <tuple>
 
@@ -98,8 +97,7 @@ class PackedPlanner {
     if (is_only_plan_ && best_->fits) return taken();
     is_only_plan_ = false;
     if (count < kManyChunks) try_fewer_and_more(usual, best_->chunks);
-    if (is_slow()) try_coupled(usual);
-    if (is_slow()) try_other_depths(usual);
+    if (is_slow()) try_other_depths_and_coupled(usual);
     // Latencies matter if they are more than a few hundredths of the whole.
     if (!best_->timing || best_->timing->time_ps < 32 * latency_ps_) try_small(usual);
     if (!best_->fits) offer(packing(kFewestLatencies), kMaxChunks);
@@ -240,26 +238,28 @@ class PackedPlanner {
            !(is_long() && time_ps <= bound_ps_ + bound_ps_ / 33);
   }
 
-  // Where messages share links, those of relays can leave too little of them to those that holders
-  // send to all ranks themselves: these then end alone, over few links.
-  void try_coupled(const Packing& usual) {
-    is_coupled_ = !input_.steps_in_turn;
-    if (is_coupled_) is_coupled_ = offer(usual, best_->chunks);
+  // Relays that share links with holders can starve what these send to all ranks themselves.
+  void try_other_depths_and_coupled(const Packing& usual) {
+    const Packing& best = fastest_of_depths(usual);
+    is_coupled_ = !input_.steps_in_turn && is_slow();
+    for (const Packing* each : {&usual, &best})
+      if (is_coupled_ && is_slow()) offer(*each, best_->chunks);
+    is_coupled_ = false;
   }
 
-  // Tries trees of other depths, then more chunks; of a long job only the shallower trees, which
-  // help most.
-  void try_other_depths(const Packing& usual) {
+  // Tries trees of other depths, then more chunks; of a long job only the shallower trees.
+  const Packing& fastest_of_depths(const Packing& usual) {
     const Packing* best = &usual;
     for (const Aim& aim : kOtherDepths) {
-      if (!is_slow()) return;
+      if (!is_slow()) return *best;
       if (aim == usual_aim()) continue;
       const Packing& other = packing(aim);
       if (offer(other, is_long() ? chunks_for(other) : best_->chunks)) best = &other;
-      if (is_long()) return;
+      if (is_long()) return *best;
     }
     while (is_slow() && best_->chunks < most_chunks(*best))
       if (!offer(*best, 2 * best_->chunks)) break;
+    return *best;
   }
 
   void try_small(const Packing& usual) {

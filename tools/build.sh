@@ -67,12 +67,13 @@ build_preset() {
     grep '^-- reshard' "$log" || true
   fi
   # If there is nothing to do, this takes a fraction of a second and prints nothing.
-  local steps cores
-  steps=$(ninja -C "$tree" -n "$@" 2>/dev/null | tail -1 | sed -n 's/^\[\([0-9]*\)\/.*/\1/p')
-  cores=$(nproc)
-  if [ "${steps:-0}" -ge 20 ]; then
-    # A step takes about two seconds of a core.
-    echo "build: $preset, $steps steps, up to $((steps * 2 / cores / 60 + 1)) min on $cores cores"
+  local steps count seconds
+  steps=$(ninja -C "$tree" -n "$@" 2>/dev/null)
+  count=$(tail -1 <<<"$steps" | sed -n 's/^\[\([0-9]*\)\/.*/\1/p')
+  if [ "${count:-0}" -ge 20 ]; then
+    # A file takes about three seconds of a core, a folder compiled as one file fifteen.
+    seconds=$(awk '/Building C/ { sum += /\/Unity\// ? 15 : 3 } END { print sum + 0 }' <<<"$steps")
+    echo "build: $preset, $count steps, up to $((seconds / $(nproc) / 60 + 1)) min on $(nproc) cores"
   fi
   if ! ninja -C "$tree" "$@" 2>&1 | tee "$log" | show_steps "$preset"; then
     cat "$log" >&2

@@ -45,6 +45,16 @@ show_steps() {
 # relative.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 
+# CPU time of the targets' objects that do not exist yet: a file takes about three seconds, a folder
+# that is compiled as one file fifteen.
+seconds_to_compile() {
+  local tree=$1 object
+  shift
+  ninja -C "$tree" -t commands "$@" | sed -n 's/.* -o \([^ ]*\.o\) -c .*/\1/p' |
+    while read -r object; do [ -e "$tree/$object" ] || echo "$object"; done |
+    awk '{ sum += /\/Unity\// ? 15 : 3 } END { print sum + 0 }'
+}
+
 build_preset() {
   local preset=$1
   shift
@@ -66,15 +76,12 @@ build_preset() {
     fi
     grep '^-- reshard' "$log" || true
   fi
-  # If there is nothing to do, this takes a fraction of a second and prints nothing.
-  local steps count seconds
-  steps=$(ninja -C "$tree" -n "$@" 2>/dev/null)
-  count=$(tail -1 <<<"$steps" | sed -n 's/^\[\([0-9]*\)\/.*/\1/p')
-  if [ "${count:-0}" -ge 20 ]; then
-    # A file takes about three seconds of a core, a folder compiled as one file fifteen.
-    seconds=$(awk '/Building C/ { sum += /\/Unity\// ? 15 : 3 } END { print sum + 0 }' <<<"$steps")
-    echo "build: $preset, $count steps, up to $((seconds / $(nproc) / 60 + 1)) min on $(nproc) cores"
+  local seconds
+  seconds=$(seconds_to_compile "$tree" "$@")
+  if [ "$seconds" -ge 60 ]; then
+    echo "build: $preset, up to $((seconds / $(nproc) / 60 + 1)) min on $(nproc) cores"
   fi
+  # If there is nothing to do, this takes a fraction of a second and prints nothing.
   if ! ninja -C "$tree" "$@" 2>&1 | tee "$log" | show_steps "$preset"; then
     cat "$log" >&2
     echo "build: $preset failed (see above)" >&2

@@ -19,9 +19,10 @@ endfunction()
 # compile_together(NAME SOURCES): compiles each folder's sources as one file where RESHARD_UNITY is
 # on. Most of a file's time is spent in headers, which a folder's files share.
 function(compile_together name)
-  if(RESHARD_UNITY)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  if(NOT RESHARD_UNITY)
+    return()
   endif()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source PARENT_PATH folder)
     string(MAKE_C_IDENTIFIER "${folder}" group)

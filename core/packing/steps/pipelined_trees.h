@@ -27,7 +27,7 @@ struct Chunking {
   int window = 2;                        // chunks in flight at a time
   bool waves = false;                    // for machines that run steps one after the other
   bool all_paced = false;                // all hops, so that fewer messages are packed at a time
-  bool coupled = false;                  // no hops from holders get far ahead of others
+  bool coupled = false;                  // no paced hops get far ahead of others
   // In waves: the last hops of trees that carry less than others, within nodes, take several chunks
   // at once. That makes fewer messages, and does not unbalance the links between nodes.
   bool joins_small = false;

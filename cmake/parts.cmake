@@ -39,7 +39,7 @@ function(reshard_part name)
   list(TRANSFORM PART_LINKS PREPEND reshard_)
   add_library(reshard_${name} STATIC ${sources} ${PART_SOURCES})
   target_link_libraries(reshard_${name} PUBLIC ${PART_LINKS} PRIVATE reshard_flags ${PART_PACKAGES})
-  compile_together(reshard_${name} ${sources})
+  compile_together(reshard_${name} ${sources} ${PART_SOURCES})
   if(RESHARD_FUZZ)  # coverage guides the fuzzer
     target_compile_options(reshard_${name} PRIVATE -fsanitize=fuzzer-no-link)
     target_link_options(reshard_${name} INTERFACE -fsanitize=fuzzer-no-link)

@@ -30,6 +30,7 @@ endif()
 function(catch_program name folder)
   sources_of(sources ${folder} EXCEPT programs/ mpi_failing.cpp)
   reshard_program(${name} "${sources}" ${ARGN} reshard_test_support Catch2::Catch2WithMain)
+  compile_together(${name} ${sources})
   if(NOT name STREQUAL test_sweep)  # it spends more time in its own code than in what it tests
     compile_quickly(${name})
   endif()

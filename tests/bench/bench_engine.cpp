@@ -42,7 +42,7 @@ Workload collective(CollectiveKind kind, Algorithm algorithm, std::int32_t n, st
 void equal_messages_128(benchmark::State& state) {
   Workload workload =
       test::all_pairs(128, [](std::int32_t, std::int32_t) { return std::int64_t{25'000'000}; });
-  measure(state, workload, test::star(128, kPort), transfer_ps(25'000'000, kPort / 127), 16'256,
+  measure(state, workload, test::switched(128, kPort), transfer_ps(25'000'000, kPort / 127), 16'256,
           0.1);
 }
 BENCHMARK(equal_messages_128)->Unit(benchmark::kMillisecond);
@@ -50,7 +50,7 @@ BENCHMARK(equal_messages_128)->Unit(benchmark::kMillisecond);
 void equal_all_to_all(benchmark::State& state) {
   auto n = static_cast<std::int32_t>(state.range(0));
   Workload workload = collective(CollectiveKind::AllToAll, Algorithm::Direct, n, 25'000'000);
-  measure(state, workload, test::star(n, kPort), transfer_ps(25'000'000, kPort / (n - 1)),
+  measure(state, workload, test::switched(n, kPort), transfer_ps(25'000'000, kPort / (n - 1)),
           std::int64_t{n} * (n - 1), n == 128 ? 0.1 : 0, state.range(1) != 0 ? kEach : kQuiet);
 }
 BENCHMARK(equal_all_to_all)
@@ -59,8 +59,8 @@ BENCHMARK(equal_all_to_all)
     ->Unit(benchmark::kMillisecond);
 
 void uneven_messages_128(benchmark::State& state) {
-  measure(state, test::all_pairs(128, test::uneven_bytes), test::star(128, kPort), 255'600'000'328,
-          16'256, 3);
+  measure(state, test::all_pairs(128, test::uneven_bytes), test::switched(128, kPort),
+          255'600'000'328, 16'256, 3);
 }
 BENCHMARK(uneven_messages_128)->Unit(benchmark::kMillisecond);
 
@@ -70,7 +70,7 @@ void ring_all_reduce_1024(benchmark::State& state) {
   Workload workload =
       collective(CollectiveKind::AllReduce, Algorithm::Ring, 1024, std::int64_t{1} << 30);
   std::int64_t round_ps = 1'000'000 + transfer_ps(1 << 20, kPort);
-  measure(state, workload, test::star(1024, kPort, 1'000'000), 2046 * round_ps,
+  measure(state, workload, test::switched(1024, kPort, 1'000'000), 2046 * round_ps,
           2 * std::int64_t{1024} * 1023, each ? 0.2 : 0.01, each ? kEach : kQuiet);
 }
 BENCHMARK(ring_all_reduce_1024)->ArgName("each")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);

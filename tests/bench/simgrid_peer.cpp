@@ -298,7 +298,7 @@ double median(std::vector<double> values) {
 // The same traffic as our benchmarks: one message per pair, or one all-to-all of equal blocks.
 int race(std::string_view what, const Workload& workload, const std::vector<Sending>& sendings,
          int runs) {
-  Topology topology = test::star(128, 25 * kGB);
+  Topology topology = test::switched(128, 25 * kGB);
   std::vector<double> ours, theirs;
   double end_s = 0, end_by_simgrid_s = 0;
   for (int i = 0; i < runs; ++i) {

@@ -112,9 +112,12 @@ inline std::string digest(const reshard_plan* plan) {
   return out;
 }
 
-inline void expect_input_error(std::int32_t code, const std::string& what) {
-  CHECK(code == RESHARD_INPUT_ERROR);
+inline void expect(std::int32_t code, std::int32_t expected, const std::string& what) {
+  CHECK(code == expected);
   CHECK_THAT(reshard_last_error(), Catch::Matchers::Contains(what));
+}
+inline void expect_input_error(std::int32_t code, const std::string& what) {
+  expect(code, RESHARD_INPUT_ERROR, what);
 }
 
 }  // namespace reshard::test

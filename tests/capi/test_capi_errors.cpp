@@ -11,7 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include "tests/capi/job_calls.h"
+
 using Catch::Matchers::Contains;
+using namespace reshard::test;
 
 namespace {
 
@@ -25,8 +28,8 @@ reshard_request_texts texts(const char* mesh, const char* shape, const char* fro
 }
 
 // Plan and programs of f32[4,4] S(0) -> S(1) on two ranks.
-struct Case {
-  Case() {
+struct Programs {
+  Programs() {
     reshard_request_texts t = texts("2", "4,4", "S(0)", "S(1)");
     REQUIRE(reshard_request_create(&t, &request) == RESHARD_OK);
     reshard_plan_options options = RESHARD_INIT(reshard_plan_options);
@@ -40,7 +43,7 @@ struct Case {
     run.destination = destination.data();
     run.source_bytes = run.destination_bytes = 32;
   }
-  ~Case() {
+  ~Programs() {
     reshard_program_free(program);
     reshard_plan_free(plan);
     reshard_request_free(request);
@@ -51,14 +54,6 @@ struct Case {
   std::array<float, 8> source{}, destination{};
   reshard_run run{};
 };
-
-void expect(std::int32_t code, std::int32_t expected, const std::string& what) {
-  CHECK(code == expected);
-  CHECK_THAT(reshard_last_error(), Contains(what));
-}
-void expect_input_error(std::int32_t code, const std::string& what) {
-  expect(code, RESHARD_INPUT_ERROR, what);
-}
 
 }  // namespace
 
@@ -105,7 +100,7 @@ TEST_CASE("structs of another version are refused or understood") {
   later.known.reserved = 1;
   expect_input_error(reshard_request_create(&later.known, &request), "reserved");
 
-  Case c;
+  Programs c;
   struct LaterFacts {
     reshard_plan_facts known;
     std::int64_t added;
@@ -128,7 +123,7 @@ TEST_CASE("structs of another version are refused or understood") {
 }
 
 TEST_CASE("plans are joined, and their shards are asked for by tensor") {
-  Case c;
+  Programs c;
   reshard_plan* two[] = {c.plan, c.plan};
   reshard_plan* joined = nullptr;
   expect_input_error(reshard_plan_join(two, 0, &joined), "count: expected 1 or more");
@@ -163,7 +158,7 @@ TEST_CASE("plans are joined, and their shards are asked for by tensor") {
 }
 
 TEST_CASE("null handles and results are input errors everywhere") {
-  Case c;
+  Programs c;
   std::int32_t rank = 0;
   std::int64_t bytes = 0;
   char* text = nullptr;
@@ -219,7 +214,7 @@ TEST_CASE("null handles and results are input errors everywhere") {
 }
 
 TEST_CASE("numbers out of range and questions of the wrong kind are input errors") {
-  Case c;
+  Programs c;
   std::int32_t rank = -7;
   reshard_program* program = nullptr;
   reshard_plan* plan = nullptr;
@@ -265,7 +260,7 @@ TEST_CASE("numbers out of range and questions of the wrong kind are input errors
 }
 
 TEST_CASE("a plan that the proof refutes is refused with the reason") {
-  Case c;
+  Programs c;
   char* text = nullptr;
   std::int64_t bytes = 0;
   REQUIRE(reshard_plan_write(c.plan, &text, &bytes) == RESHARD_OK);
@@ -280,7 +275,7 @@ TEST_CASE("a plan that the proof refutes is refused with the reason") {
 }
 
 TEST_CASE("memory that does not fit the rank is refused before anything is written") {
-  Case c;
+  Programs c;
   auto with = [&](auto&& change) {
     reshard_run run = c.run;
     change(run);
@@ -306,7 +301,7 @@ TEST_CASE("memory that does not fit the rank is refused before anything is writt
 }
 
 TEST_CASE("memory for all ranks that does not fit the plan is refused before anything is written") {
-  Case c;
+  Programs c;
   std::vector<float> sources(16, 1), destinations(16, 7);
   auto with = [&](auto&& change, std::int64_t count = 2) {
     std::array<reshard_shards, 3> shards{};  // zeros behind the last
@@ -347,7 +342,7 @@ TEST_CASE("memory for all ranks that does not fit the plan is refused before any
 }
 
 TEST_CASE("memory is apart from all that reaches it, not only from what begins before it") {
-  Case c;
+  Programs c;
   reshard_request_texts t = texts("2", "2,2", "S(0)", "S(1)");
   reshard_request* request = nullptr;
   reshard_plan *small = nullptr, *both = nullptr;
@@ -374,7 +369,7 @@ TEST_CASE("memory is apart from all that reaches it, not only from what begins b
 }
 
 TEST_CASE("a communicator that fails ends the run with its code") {
-  Case c;
+  Programs c;
   c.run.exchange = [](void*, const reshard_transfer*, std::int32_t, const reshard_transfer*,
                       std::int32_t) { return 42; };
   expect(reshard_execute(c.program, &c.run), RESHARD_BACKEND_ERROR, "it returned 42");
@@ -384,7 +379,7 @@ TEST_CASE("a communicator that fails ends the run with its code") {
 }
 
 TEST_CASE("errors belong to the thread that made them") {
-  Case c;
+  Programs c;
   expect_input_error(reshard_plan_prove(nullptr), "plan");
   std::thread([] {
     CHECK(std::string(reshard_last_error()).empty());

@@ -9,20 +9,17 @@
 #include <string>
 #include <vector>
 
-using Catch::Matchers::Contains;
+#include "tests/capi/job_calls.h"
+
+using namespace reshard::test;
 
 namespace {
 
 constexpr std::size_t kPage = 4096;
 
-void expect(std::int32_t code, std::int32_t expected, const std::string& what) {
-  CHECK(code == expected);
-  CHECK_THAT(reshard_last_error(), Contains(what));
-}
-
 // Rank 0's part of f32[4,4] S(0) -> S(1) on ranks 4 and 7, whose other rank never comes.
-struct Case {
-  Case() {
+struct LoneRank {
+  LoneRank() {
     reshard_request_texts texts = RESHARD_INIT(reshard_request_texts);
     texts.mesh = "2";
     texts.ranks = "4,7";
@@ -46,7 +43,7 @@ struct Case {
     run.destination = destination.data();
     run.source_bytes = run.destination_bytes = 32;
   }
-  ~Case() {
+  ~LoneRank() {
     reshard_program_free(program);
     reshard_plan_free(plan);
   }
@@ -70,7 +67,7 @@ TEST_CASE("what is wrong with rings is said as they are made") {
   std::int64_t bytes = 0;
   expect(reshard_rings_get_bytes(0, &bytes), RESHARD_INPUT_ERROR, "rank_count: expected 1 to");
   expect(reshard_rings_get_bytes(2, nullptr), RESHARD_INPUT_ERROR, "bytes");
-  Case c;
+  LoneRank c;
   auto refused = [&](auto change, const std::string& what) {
     reshard_rings_options kept = c.options;
     change(c.options);
@@ -91,7 +88,7 @@ TEST_CASE("what is wrong with rings is said as they are made") {
 }
 
 TEST_CASE("a run over rings waits as long as its limit, and no run follows it") {
-  Case c;
+  LoneRank c;
   std::vector<reshard_wait> asked;
   c.options.context = &asked;
   c.options.waiting = [](const reshard_wait* wait) {
@@ -119,7 +116,7 @@ TEST_CASE("a run over rings waits as long as its limit, and no run follows it") 
 }
 
 TEST_CASE("ranks of a plan have places in its rings") {
-  Case c;
+  LoneRank c;
   c.ranks[1] = 5;
   reshard_rings* rings = nullptr;
   REQUIRE(reshard_rings_create(&c.options, &rings) == RESHARD_OK);

@@ -110,4 +110,14 @@ Request random_request(Prng& prng, std::int64_t devices, std::int64_t scale) {
   }
 }
 
+Topology two_nodes() {
+  return build_topology(
+      parse_topology("reshard-topology 1\nname eights\ndevices 8\nnodes 2\n"
+                     "port nvlink 450GB/s\nport nic 50GB/s\n"
+                     "route within via nvlink.out nvlink.in latency 0 transport nvlink\n"
+                     "route between via nic.out nic.in latency 0 transport network\n",
+                     "eights.topo"),
+      std::nullopt);
+}
+
 }  // namespace reshard::test

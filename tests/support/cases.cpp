@@ -5,6 +5,8 @@
 
 namespace reshard::test {
 
+MeshRef mesh_of(std::string_view text) { return std::make_shared<const Mesh>(parse_mesh(text)); }
+
 std::vector<std::vector<std::int32_t>> single_axis_meshes(std::int32_t ranks) {
   std::vector<std::vector<std::int32_t>> out;
   for (std::int32_t n = 1; n <= ranks; ++n) out.push_back({n});

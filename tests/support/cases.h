@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/layout/request.h"
@@ -14,6 +15,8 @@
 #include "tests/support/prng.h"
 
 namespace reshard::test {
+
+MeshRef mesh_of(std::string_view text);  // "2x4"
 
 // A layout with its oracle, computed once and used in many pairs.
 struct SmallLayout {

@@ -13,22 +13,12 @@
 #include "tests/backends/nccl/caller_rank.h"
 #include "tests/conformance/conformance.h"
 #include "tests/core/planners/planner_cases.h"
-#include "tests/support/star.h"
 
 namespace reshard::test {
 namespace {
 
 using namespace reshard::backends::nccl;
 using Catch::Matchers::Contains;
-
-Plan planned(std::int32_t ranks, const char* from, const char* to, const char* planner,
-             const char* shape = "16,16", const char* dtype = "i32") {
-  Topology topology = star(ranks);
-  PlannerInput input;
-  input.topology = &topology;
-  return find_planner(planner).make(request_on(std::to_string(ranks), shape, from, to, dtype),
-                                    input);
-}
 
 StandinOutcome run_callers(const StandinJob& job,
                            const std::function<void(CallerRank& rank)>& body) {
@@ -83,7 +73,8 @@ TEST_CASE("drawn requests on callers' buffers end with the store's bytes") {
 }
 
 TEST_CASE("ranks with different plans are refused on every rank, and all go on") {
-  Plan plan = planned(4, "S(0)", "S(1)", "p2p"), other = planned(4, "S(0)", "R", "p2p");
+  Plan plan = planned_on_star(4, "S(0)", "S(1)", "p2p"),
+       other = planned_on_star(4, "S(0)", "R", "p2p");
   StandinJob job;
   job.world = 4;
   std::vector<std::string> said(4);
@@ -129,8 +120,9 @@ void set_all(CallerRank& rank, const CallerPlan& buffers, std::int32_t value) {
 }
 
 TEST_CASE("plans on one communicator take turns and share its splits") {
-  Plan turn = planned(4, "S(0)", "S(1)", "p2p"), sum = planned(4, "P(sum)", "S(0)", "rule"),
-       part = planned(2, "P(sum)", "R", "rule");
+  Plan turn = planned_on_star(4, "S(0)", "S(1)", "p2p"),
+       sum = planned_on_star(4, "P(sum)", "S(0)", "rule"),
+       part = planned_on_star(2, "P(sum)", "R", "rule");
   for (bool over_parent : {true, false}) {
     StandinJob job;
     job.world = 4;
@@ -178,7 +170,8 @@ TEST_CASE("plans on one communicator take turns and share its splits") {
 }
 
 TEST_CASE("an error that one rank finds reaches all ranks, and they go on") {
-  Plan plan = planned(3, "S(0)", "S(1)", "p2p"), wide = planned(4, "S(0)", "S(1)", "p2p");
+  Plan plan = planned_on_star(3, "S(0)", "S(1)", "p2p"),
+       wide = planned_on_star(4, "S(0)", "S(1)", "p2p");
   StandinJob job;
   job.world = 3;
   std::vector<std::string> found;
@@ -232,7 +225,7 @@ TEST_CASE("an error that one rank finds reaches all ranks, and they go on") {
 }
 
 TEST_CASE("temporaries that do not fit are refused by all ranks before anything is taken") {
-  Plan plan = planned(3, "S(0)", "S(1)", "p2p", "96,96");
+  Plan plan = planned_on_star(3, "S(0)", "S(1)", "p2p", "96,96");
   StandinJob job;
   job.world = 3;
   job.standin.memory_bytes = 1 << 17;
@@ -267,7 +260,7 @@ TEST_CASE("temporaries that do not fit are refused by all ranks before anything 
 TEST_CASE(
     "what never ends is told at the time limit, the communicator is aborted only where that is "
     "asked for") {
-  Plan plan = planned(2, "S(0)", "S(1)", "p2p");
+  Plan plan = planned_on_star(2, "S(0)", "S(1)", "p2p");
   for (NcclFault::Kind kind : {NcclFault::Kind::Never, NcclFault::Kind::AsyncError})
     for (bool may_abort : {false, true}) {
       StandinJob job;

@@ -14,7 +14,6 @@
 #include "tests/conformance/conformance.h"
 #include "tests/core/planners/planner_cases.h"
 #include "tests/support/standins/nccl_ranks.h"
-#include "tests/support/star.h"
 
 namespace reshard::test {
 namespace {
@@ -22,15 +21,6 @@ namespace {
 using namespace reshard::backends::nccl;
 using Catch::Matchers::Contains;
 using std::chrono::milliseconds;
-
-Plan planned(std::int32_t ranks, const char* from, const char* to, const char* planner,
-             const char* shape = "16,16", const char* dtype = "f32") {
-  Topology topology = star(ranks);
-  PlannerInput input;
-  input.topology = &topology;
-  return find_planner(planner).make(request_on(std::to_string(ranks), shape, from, to, dtype),
-                                    input);
-}
 
 void fill_with_zero(PreparedPlan& prepared) {
   prepared.fill([](Rank, std::span<std::byte> bytes) {
@@ -53,8 +43,8 @@ bool any_contains(const StandinOutcome& outcome, const std::string& text) {
 }
 
 TEST_CASE("an operation that never ends is aborted at the time limit, by all ranks") {
-  Plan exchange = planned(4, "S(0)", "S(1)", "p2p"),
-       collective = planned(4, "P(sum)", "S(0)", "rule");
+  Plan exchange = planned_on_star(4, "S(0)", "S(1)", "p2p"),
+       collective = planned_on_star(4, "P(sum)", "S(0)", "rule");
   for (Drive drive : {Drive::RankPerThread, Drive::OneThread})
     for (const Plan* plan : {&exchange, &collective}) {
       StandinJob job;
@@ -78,7 +68,7 @@ TEST_CASE("an operation that never ends is aborted at the time limit, by all ran
 }
 
 TEST_CASE("an asynchronous error ends all ranks with NCCL's words") {
-  Plan plan = planned(4, "S(0)", "S(1)", "p2p");
+  Plan plan = planned_on_star(4, "S(0)", "S(1)", "p2p");
   for (Drive drive : {Drive::RankPerThread, Drive::OneThread}) {
     StandinJob job;
     job.world = 4;
@@ -95,7 +85,7 @@ TEST_CASE("an asynchronous error ends all ranks with NCCL's words") {
 }
 
 TEST_CASE("a rank that dies ends the others") {
-  Plan plan = planned(4, "S(0)", "S(1)", "p2p");
+  Plan plan = planned_on_star(4, "S(0)", "S(1)", "p2p");
   StandinJob job;
   job.world = 4;
   StandinOutcome outcome = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t driver) {
@@ -113,7 +103,7 @@ TEST_CASE("a rank that dies ends the others") {
 }
 
 TEST_CASE("after an abort nothing can be used, and the first reason is reported again") {
-  Plan plan = planned(2, "S(0)", "S(1)", "p2p");
+  Plan plan = planned_on_star(2, "S(0)", "S(1)", "p2p");
   StandinJob job;
   job.world = 2;
   job.drive = Drive::OneThread;
@@ -186,9 +176,10 @@ TEST_CASE("slow operations, slow connections and older versions change no byte")
 
 TEST_CASE(
     "NCCL's own order of sums is owned up to, and left where the declared order is asked for") {
-  Plan sum = planned(4, "P(sum)", "R", "rule"), largest = planned(4, "P(max)", "R", "rule"),
-       pair = planned(2, "P(sum)", "R", "rule"),
-       integers = planned(4, "P(sum)", "R", "rule", "16,16", "i32");
+  Plan sum = planned_on_star(4, "P(sum)", "R", "rule"),
+       largest = planned_on_star(4, "P(max)", "R", "rule"),
+       pair = planned_on_star(2, "P(sum)", "R", "rule"),
+       integers = planned_on_star(4, "P(sum)", "R", "rule", "16,16", "i32");
   for (bool declared : {false, true}) {
     StandinJob job;
     job.world = 4;
@@ -210,8 +201,9 @@ TEST_CASE("a plan that does not fit is refused by all ranks before anything is t
   StandinJob job;
   job.world = 3;
   job.standin.memory_bytes = 1 << 16;
-  Plan large = planned(3, "S(0)", "S(1)", "p2p", "256,256"),
-       small = planned(3, "S(0)", "S(1)", "p2p"), wide = planned(4, "S(0)", "S(1)", "p2p");
+  Plan large = planned_on_star(3, "S(0)", "S(1)", "p2p", "256,256"),
+       small = planned_on_star(3, "S(0)", "S(1)", "p2p"),
+       wide = planned_on_star(4, "S(0)", "S(1)", "p2p");
   std::atomic<int> refused{0}, too_many{0};
   StandinOutcome outcome = run_on_standin(job, [&](NcclExecutor& executor, std::int32_t) {
     try {
@@ -235,7 +227,7 @@ TEST_CASE("a plan that does not fit is refused by all ranks before anything is t
 }
 
 TEST_CASE("a run's spans are one per step and rank, in order of time on each rank") {
-  Plan plan = planned(4, "P(sum)", "S(1)", "hybrid");
+  Plan plan = planned_on_star(4, "P(sum)", "S(1)", "hybrid");
   StandinJob job;
   job.world = 4;
   job.drive = Drive::OneThread;

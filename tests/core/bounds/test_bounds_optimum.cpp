@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/bounds/bounds.h"
-#include "core/topology/topology_text.h"
+#include "tests/support/bounds_cases.h"
 
 namespace reshard::test {
 namespace {
@@ -48,17 +48,6 @@ std::vector<Row> rows_of(const std::string& file, const std::string& kind) {
     rows.push_back(std::move(row));
   }
   return rows;
-}
-
-// As the program has it: without latencies, without switches that reduce.
-Topology two_nodes() {
-  return build_topology(
-      parse_topology("reshard-topology 1\nname eights\ndevices 8\nnodes 2\n"
-                     "port nvlink 450GB/s\nport nic 50GB/s\n"
-                     "route within via nvlink.out nvlink.in latency 0 transport nvlink\n"
-                     "route between via nic.out nic.in latency 0 transport network\n",
-                     "eights.topo"),
-      std::nullopt);
 }
 
 // How the bound stands to the optimum: where it is not above, at most 1e-9 and the last digit.

@@ -11,7 +11,6 @@
 #include "core/bounds/bounds.h"
 #include "core/bounds/joint/joint.h"
 #include "core/bounds/joint/prices.h"
-#include "core/topology/topology_text.h"
 #include "sim/machines/presets.h"
 #include "tests/support/bounds_cases.h"
 #include "tests/support/prng.h"
@@ -25,17 +24,6 @@ Request request_of(const char* type, const char* ranks, const char* from, const 
                    const char* to) {
   auto mesh = [](const char* text) { return std::to_string(ranks_of(text).size()); };
   return parse_request({mesh(ranks), ranks, mesh(to_ranks), to_ranks, "1000000", type, from, to});
-}
-
-// 450 GB/s inside, 50 GB/s between two nodes of eight, each way and per device.
-Topology two_nodes() {
-  return build_topology(
-      parse_topology("reshard-topology 1\nname eights\ndevices 8\nnodes 2\n"
-                     "port nvlink 450GB/s\nport nic 50GB/s\n"
-                     "route within via nvlink.out nvlink.in latency 0 transport nvlink\n"
-                     "route between via nic.out nic.in latency 0 transport network\n",
-                     "eights.topo"),
-      std::nullopt);
 }
 
 // What the cheapest tree from any holder to all needers pays: by the ranks that have the element,

@@ -15,8 +15,6 @@ using Catch::Contains;
 
 namespace {
 
-MeshRef mesh_of(const char* text) { return std::make_shared<const Mesh>(parse_mesh(text)); }
-
 Layout layout_of(const char* boxes, const char* shape = "4,6", const char* mesh = "4") {
   return parse_layout(shape, "f32", mesh_of(mesh), boxes, "--from");
 }

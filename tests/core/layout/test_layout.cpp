@@ -5,12 +5,12 @@
 
 #include "core/base/errors.h"
 #include "core/layout/layout.h"
+#include "tests/support/cases.h"
 
 using namespace reshard;
+using namespace reshard::test;
 
 namespace {
-
-MeshRef mesh_of(const char* text) { return std::make_shared<const Mesh>(parse_mesh(text)); }
 
 std::string refusal(const Shape& shape, const char* mesh, const std::vector<Placement>& placements,
                     const std::vector<int>& order = {}) {

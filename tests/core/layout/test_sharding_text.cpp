@@ -10,12 +10,11 @@
 
 #include "core/base/errors.h"
 #include "core/layout/layout.h"
+#include "tests/support/cases.h"
 #include "tests/support/prng.h"
 
-namespace reshard {
+namespace reshard::test {
 namespace {
-
-MeshRef mesh_of(const std::string& text) { return std::make_shared<const Mesh>(parse_mesh(text)); }
 
 std::string read(const std::string& mesh, const std::string& shape, const std::string& text) {
   return parse_layout(shape, "f32", mesh_of(mesh), text, "--from").placements_text();
@@ -292,4 +291,4 @@ TEST_CASE("placements and meshes as a DTensor prints them") {
     CHECK_THROWS_AS(parse_mesh(wrong), InputError);
 }
 
-}  // namespace reshard
+}  // namespace reshard::test

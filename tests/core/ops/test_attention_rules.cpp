@@ -28,7 +28,7 @@ struct Asked {
   std::vector<std::pair<const char*, bool>> attributes = {};
 };
 
-Decision decided(const Asked& asked, const Choosing& choosing = {}) {
+Decision decided_attention(const Asked& asked, const Choosing& choosing = {}) {
   auto mesh = std::make_shared<const Mesh>(parse_mesh(asked.mesh));
   std::vector<TensorSpec> specs;
   for (const Input& input : asked.in)
@@ -53,7 +53,8 @@ constexpr const char *kComposite = "scaled_dot_product_attention",
 
 std::string with_mask(const char* op, const Shape& mask, const char* cut, const char* at = "R") {
   Shape heads{4, 8, 16, 8};
-  return words(decided({op, "4", {{heads, cut}, {heads, cut}, {heads, cut}, {mask, at}}}));
+  return words(
+      decided_attention({op, "4", {{heads, cut}, {heads, cut}, {heads, cut}, {mask, at}}}));
 }
 
 TEST_CASE("a mask is cut at the dim that broadcasting makes of it") {
@@ -82,14 +83,14 @@ TEST_CASE("a kernel's mask that PyTorch cuts at another dim is cut at its own, a
   Shape heads{4, 8, 16, 8};
   for (const char* op : {kEfficient, "_scaled_dot_product_cudnn_attention"}) {
     for (const Shape& mask : {Shape{16, 16}, Shape{8, 16, 16}}) {
-      Decision found =
-          decided({op, "4", {{heads, "S(1)"}, {heads, "S(1)"}, {heads, "S(1)"}, {mask, "R"}}});
+      Decision found = decided_attention(
+          {op, "4", {{heads, "S(1)"}, {heads, "S(1)"}, {heads, "S(1)"}, {mask, "R"}}});
       CHECK(words(found) ==
             fmt::format("S(1), S(1), S(1), {} -> S(1)", mask.size() == 2 ? "R" : "S(0)"));
       CHECK_THAT(std::string(found.corrected), Contains("PyTorch 2.15") && Contains("mask"));
     }
     // With as many dims as the scores it is right, if wasteful: what is broadcast it cannot cut.
-    Decision whole = decided(
+    Decision whole = decided_attention(
         {op, "4", {{heads, "S(0)"}, {heads, "S(0)"}, {heads, "S(0)"}, {{1, 8, 16, 16}, "R"}}});
     CHECK(words(whole) == "R, R, R, R -> R");
     CHECK(whole.corrected.empty());
@@ -102,13 +103,13 @@ TEST_CASE("where PyTorch need not be followed, broadcast masks and queries may b
   auto in = [&](const char* cut, const Shape& mask) {
     return std::vector<Input>{{heads, cut}, {heads, cut}, {heads, cut}, {mask, "R"}};
   };
-  CHECK(words(decided({kEfficient, "4", in("S(0)", {1, 8, 16, 16})}, free)) ==
+  CHECK(words(decided_attention({kEfficient, "4", in("S(0)", {1, 8, 16, 16})}, free)) ==
         "S(0), S(0), S(0), R -> S(0)");
   std::vector<Input> queries{{heads, "S(2)"}, {heads, "R"}, {heads, "R"}};
-  CHECK(words(decided({kFlash, "4", queries}, free)) == "S(2), R, R -> S(2)");
-  CHECK(words(decided({kFlash, "4", queries})) == "R, R, R -> R");
+  CHECK(words(decided_attention({kFlash, "4", queries}, free)) == "S(2), R, R -> S(2)");
+  CHECK(words(decided_attention({kFlash, "4", queries})) == "R, R, R -> R");
   // The first query of a rank is not the first of all.
-  CHECK(words(decided({kFlash, "4", queries, {{"is_causal", true}}}, free)) !=
+  CHECK(words(decided_attention({kFlash, "4", queries, {{"is_causal", true}}}, free)) !=
         "S(2), R, R -> S(2)");
 }
 
@@ -116,12 +117,12 @@ TEST_CASE("queries of CPUs are cut with their mask, and not where they are causa
   const char* cpu = "_scaled_dot_product_flash_attention_for_cpu";
   Shape heads{1, 3, 16, 8};
   std::vector<Input> in{{heads, "S(2)"}, {heads, "R"}, {heads, "R"}};
-  CHECK(words(decided({cpu, "4", in})) == "S(2), R, R -> S(2)");
-  CHECK(words(decided({cpu, "4", in, {{"is_causal", true}}})) == "R, R, R -> R");
+  CHECK(words(decided_attention({cpu, "4", in})) == "S(2), R, R -> S(2)");
+  CHECK(words(decided_attention({cpu, "4", in, {{"is_causal", true}}})) == "R, R, R -> R");
   in.push_back({{16, 16}, "R"});
-  CHECK(words(decided({cpu, "4", in})) == "S(2), R, R, S(0) -> S(2)");
+  CHECK(words(decided_attention({cpu, "4", in})) == "S(2), R, R, S(0) -> S(2)");
   in.back() = {{1, 1, 1, 16}, "R"};
-  CHECK(words(decided({cpu, "4", in})) == "S(2), R, R, R -> S(2)");
+  CHECK(words(decided_attention({cpu, "4", in})) == "S(2), R, R, R -> S(2)");
 }
 
 // ---- groups
@@ -135,7 +136,7 @@ Decision grouped(const char* op, const Heads& of, const char* cut, const Choosin
   Shape query{1, of.queries, 8, 16}, key{1, of.keys, 8, 16};
   Asked asked{op, of.mesh, {{query, cut}, {key, cut}, {key, cut}}};
   if (std::string(op) == kComposite) asked.attributes = {{"enable_gqa", true}};
-  return decided(asked, choosing);
+  return decided_attention(asked, choosing);
 }
 
 TEST_CASE("heads stay cut where every rank has whole groups, else they are gathered") {
@@ -164,7 +165,7 @@ TEST_CASE("keys that could be cut as queries are, and nothing is said of it") {
   for (const char* op : {kComposite, kFlash}) {
     Asked asked{op, "4", {{query, "S(1)"}, {key, "R"}, {key, "R"}}};
     if (op == kComposite) asked.attributes = {{"enable_gqa", true}};
-    Decision found = decided(asked);
+    Decision found = decided_attention(asked);
     CHECK(words(found) == "S(1), S(1), S(1) -> S(1)");
     CHECK(found.corrected.empty());
   }
@@ -174,8 +175,8 @@ TEST_CASE("query heads may be cut along two axes where KV heads are along one") 
   Choosing free{Ties::Fewest, true, true};
   Shape query{1, 8, 8, 16}, key{1, 2, 8, 16};
   Asked asked{kFlash, "2x2", {{query, "S(1)S(1)"}, {key, "S(1)R"}, {key, "S(1)R"}}};
-  CHECK(words(decided(asked, free)) == "S(1)S(1), S(1)R, S(1)R -> S(1)S(1)");
-  CHECK(words(decided(asked)) == "S(1)R, S(1)R, S(1)R -> S(1)R");
+  CHECK(words(decided_attention(asked, free)) == "S(1)S(1), S(1)R, S(1)R -> S(1)S(1)");
+  CHECK(words(decided_attention(asked)) == "S(1)R, S(1)R, S(1)R -> S(1)R");
 }
 
 TEST_CASE("fewer KV heads than ranks stay whole where PyTorch need not be followed") {
@@ -183,9 +184,10 @@ TEST_CASE("fewer KV heads than ranks stay whole where PyTorch need not be follow
   for (std::int64_t keys : {1, 2}) {
     Shape query{1, 8, 8, 16}, key{1, keys, 8, 16};
     std::vector<Input> in{{query, "S(1)"}, {key, "R"}, {key, "R"}};
-    CHECK(words(decided({kFlash, "4", in}, free)) == "S(1), R, R -> S(1)");
-    CHECK(words(decided({kFlash, "4", in})) == "R, R, R -> R");
-    CHECK(words(decided({kComposite, "4", in, {{"enable_gqa", true}}})) == "S(1), R, R -> S(1)");
+    CHECK(words(decided_attention({kFlash, "4", in}, free)) == "S(1), R, R -> S(1)");
+    CHECK(words(decided_attention({kFlash, "4", in})) == "R, R, R -> R");
+    CHECK(words(decided_attention({kComposite, "4", in, {{"enable_gqa", true}}})) ==
+          "S(1), R, R -> S(1)");
   }
   // Their gradients are addends.
   Shape query{1, 8, 8, 16}, key{1, 2, 8, 16};
@@ -197,7 +199,7 @@ TEST_CASE("fewer KV heads than ranks stay whole where PyTorch need not be follow
                   {key, "R"},
                   {query, "S(1)"},
                   {{1, 8, 8}, "S(1)"}}};
-  Decision found = decided(backward, free);
+  Decision found = decided_attention(backward, free);
   CHECK(text(found.outputs[0]->placements) == "S(1)");
   CHECK(text(found.outputs[1]->placements) == "P(sum)");
   CHECK(text(found.outputs[2]->placements) == "P(sum)");
@@ -206,7 +208,7 @@ TEST_CASE("fewer KV heads than ranks stay whole where PyTorch need not be follow
 TEST_CASE("heads that do not group, and masks that do not broadcast, are refused") {
   Shape query{2, 8, 4, 8};
   auto of = [&](const char* op, const Shape& key, const Shape& mask, bool causal = false) {
-    return decided(
+    return decided_attention(
         {op, "2", {{query, "R"}, {key, "R"}, {key, "R"}, {mask, "R"}}, {{"is_causal", causal}}});
   };
   CHECK_THROWS_WITH(of(kEfficient, {2, 3, 4, 8}, {4, 4}),

@@ -13,9 +13,10 @@
 namespace reshard::test {
 namespace {
 
-class Deciding {
+class CachedDecisions {
  public:
-  explicit Deciding(std::int64_t capacity = DecisionCache::kDefaultCapacity) : cache(capacity) {}
+  explicit CachedDecisions(std::int64_t capacity = DecisionCache::kDefaultCapacity)
+      : cache(capacity) {}
 
   const Decision& of(const char* op, const std::vector<const TensorSpec*>& in,
                      const OpAttributes& attributes = {}) {
@@ -34,7 +35,7 @@ class Deciding {
 
 TensorSpec spec(Shape shape, OpPlacement placement) { return {{shape, DType::F32}, {placement}}; }
 
-OpAttributes with(const char* name, OpValue value) {
+OpAttributes attribute(const char* name, OpValue value) {
   OpAttributes out;
   out.set(name, std::move(value));
   return out;
@@ -42,15 +43,15 @@ OpAttributes with(const char* name, OpValue value) {
 
 TEST_CASE("a scalar that no rule reads does not miss") {
   TensorSpec x = spec({16, 8}, OpPlacement::shard(0));
-  Deciding deciding;
+  CachedDecisions deciding;
   for (double value : {1.0, 2.0, 3.5}) {
-    (void)deciding.of("pow.Tensor_Scalar", {&x}, with("exponent", OpValue(value)));
-    (void)deciding.of("clamp", {&x}, with("max", OpValue(value)));
-    (void)deciding.of("mul.Scalar", {&x}, with("other", OpValue(value)));
+    (void)deciding.of("pow.Tensor_Scalar", {&x}, attribute("exponent", OpValue(value)));
+    (void)deciding.of("clamp", {&x}, attribute("max", OpValue(value)));
+    (void)deciding.of("mul.Scalar", {&x}, attribute("other", OpValue(value)));
   }
   CHECK(deciding.cache.statistics().misses == 3);
   CHECK(deciding.cache.statistics().hits == 6);
-  OpAttributes norm = with("normalized_shape", OpValue(std::vector<std::int64_t>{8}));
+  OpAttributes norm = attribute("normalized_shape", OpValue(std::vector<std::int64_t>{8}));
   for (double eps : {1e-5, 1e-6}) {
     norm.set("eps", OpValue(eps));
     OpCall call{&find_operator("native_layer_norm"), {{false, {&x}}}, norm};
@@ -65,9 +66,9 @@ TEST_CASE("a scalar that no rule reads does not miss") {
 TEST_CASE("what a rule reads does miss") {
   TensorSpec x = spec({16, 8}, OpPlacement::shard(0)), y = spec({16, 8}, OpPlacement::shard(1)),
              longer = spec({32, 8}, OpPlacement::shard(0));
-  Deciding deciding;
+  CachedDecisions deciding;
   for (std::int64_t dim : {0, 1}) {
-    const Decision& sum = deciding.of("sum.dim_IntList", {&x}, with("dim", OpValue(dim)));
+    const Decision& sum = deciding.of("sum.dim_IntList", {&x}, attribute("dim", OpValue(dim)));
     CHECK(text(sum.outputs[0]->placements) == (dim == 0 ? "P(sum)" : "S(0)"));
   }
   (void)deciding.of("relu", {&x});
@@ -77,9 +78,9 @@ TEST_CASE("what a rule reads does miss") {
   (void)deciding.of("relu", {&x});
   // An integer tensor and a number give a float, an integer an integer.
   x.meta.dtype = DType::I64;
-  CHECK(deciding.of("add.Scalar", {&x}, with("other", OpValue(1.5))).outputs[0]->meta.dtype ==
+  CHECK(deciding.of("add.Scalar", {&x}, attribute("other", OpValue(1.5))).outputs[0]->meta.dtype ==
         DType::F32);
-  CHECK(deciding.of("add.Scalar", {&x}, with("other", OpValue(std::int64_t{1})))
+  CHECK(deciding.of("add.Scalar", {&x}, attribute("other", OpValue(std::int64_t{1})))
             .outputs[0]
             ->meta.dtype == DType::I64);
   CHECK(deciding.cache.statistics().hits == 0);
@@ -115,8 +116,8 @@ TEST_CASE("calls of every kind get their own decision from one cache") {
 
 TEST_CASE("numbers, texts and lists that a rule reads tell calls apart") {
   TensorSpec x = spec({16, 8}, OpPlacement::partial(ReduceOp::Max));
-  Deciding deciding;
-  OpAttributes attributes = with("threshold", OpValue(0.5));
+  CachedDecisions deciding;
+  OpAttributes attributes = attribute("threshold", OpValue(0.5));
   for (double value : {0.25, 0.75}) {
     attributes.set("value", OpValue(value));
     CHECK(text(*deciding.of("threshold", {&x}, attributes).wanted[0]) ==
@@ -125,16 +126,16 @@ TEST_CASE("numbers, texts and lists that a rule reads tell calls apart") {
   TensorSpec y = spec({16, 8}, OpPlacement::shard(0));
   for (const char* mode : {"trunc", "floor"})
     (void)deciding.of("div.Tensor_mode", {&y, &y},
-                      with("rounding_mode", OpValue(std::string(mode))));
+                      attribute("rounding_mode", OpValue(std::string(mode))));
   for (std::int64_t dim : {0, 1})
-    (void)deciding.of("amax", {&y}, with("dim", OpValue(std::vector<std::int64_t>{dim})));
+    (void)deciding.of("amax", {&y}, attribute("dim", OpValue(std::vector<std::int64_t>{dim})));
   CHECK(deciding.cache.statistics().hits == 0);
 }
 
 TEST_CASE("the least recently used decision is dropped") {
   TensorSpec a = spec({16, 8}, OpPlacement::shard(0)), b = spec({16, 8}, OpPlacement::shard(1)),
              c = spec({16, 8}, OpPlacement::replicate());
-  Deciding deciding(2);
+  CachedDecisions deciding(2);
   for (const TensorSpec* tensor : {&a, &b, &a, &c, &a, &b}) (void)deciding.of("relu", {tensor});
   DecisionCacheStatistics statistics = deciding.cache.statistics();
   CHECK(statistics.hits == 2);
@@ -142,7 +143,7 @@ TEST_CASE("the least recently used decision is dropped") {
   CHECK(statistics.evictions == 2);
   CHECK(statistics.entries == 2);
   CHECK(statistics.capacity == 2);
-  Deciding none(0);
+  CachedDecisions none(0);
   CHECK(text(*none.of("relu", {&a}).wanted[0]) == "S(0)");
   CHECK(text(*none.of("relu", {&a}).wanted[0]) == "S(0)");
   CHECK(none.cache.statistics().hits == 0);

@@ -24,7 +24,7 @@
 namespace reshard::test {
 namespace {
 
-constexpr const char* kPath = "tests/core/ops/data/drawn_calls.txt";
+constexpr const char* kCallsPath = "tests/core/ops/data/drawn_calls.txt";
 
 // Rules of one operator are tried as often as those of hundreds, or nearly.
 int calls_of(const Operator& op) {
@@ -113,7 +113,7 @@ class Deciding {
 };
 
 // "mm 80 12 3 0c6a40a1": calls, those refused, those that the cache knew, what was decided.
-std::string line_of(const CallDrawer& drawer, const Operator& op) {
+std::string operator_line(const CallDrawer& drawer, const Operator& op) {
   Deciding deciding;
   const char* shown = std::getenv("RESHARD_SHOW");
   Hasher names;
@@ -144,7 +144,7 @@ std::string line_of(const CallDrawer& drawer, const Operator& op) {
 TEST_CASE("drawn calls are decided as they were") {
   CallDrawer drawer;
   std::span<const Operator> all = all_operators();
-  check_lines(kPath, all.size(), [&](std::size_t i) { return line_of(drawer, all[i]); });
+  check_lines(kCallsPath, all.size(), [&](std::size_t i) { return operator_line(drawer, all[i]); });
 }
 
 }  // namespace

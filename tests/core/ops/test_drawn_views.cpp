@@ -19,7 +19,7 @@
 namespace reshard::test {
 namespace {
 
-constexpr const char* kPath = "tests/core/ops/data/drawn_views.txt";
+constexpr const char* kViewsPath = "tests/core/ops/data/drawn_views.txt";
 constexpr int kLines = 150, kViewsOfLine = 400;
 
 // One number of one argument is otherwise.
@@ -103,7 +103,7 @@ std::string line_of(int number) {
   return fmt::format("{} {} ... {}", number, first, all.digest().hex().substr(0, 8));
 }
 
-TEST_CASE("drawn views carry shards as they did") { check_lines(kPath, kLines, line_of); }
+TEST_CASE("drawn views carry shards as they did") { check_lines(kViewsPath, kLines, line_of); }
 
 }  // namespace
 }  // namespace reshard::test

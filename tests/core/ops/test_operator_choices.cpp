@@ -13,6 +13,7 @@
 #include "core/ops/operator.h"
 #include "core/ops/torch_moves.h"
 #include "tests/core/ops/operator_cases.h"
+#include "tests/support/attribute_list.h"
 
 namespace reshard::test {
 namespace {
@@ -167,12 +168,6 @@ Decision decided(const Call& asked) {
 
 std::string in_text(const Decision& decision, std::size_t input = 0) {
   return text(*decision.wanted[input]);
-}
-
-OpAttributes with(std::initializer_list<std::pair<const char*, OpValue>> values) {
-  OpAttributes out;
-  for (const auto& [name, value] : values) out.set(name, value);
-  return out;
 }
 
 TEST_CASE("a constant does not add up") {

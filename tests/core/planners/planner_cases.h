@@ -7,6 +7,8 @@
 
 #include "core/layout/request.h"
 #include "core/plan/plan.h"
+#include "core/planners/planner.h"
+#include "tests/support/star.h"
 
 namespace reshard {
 
@@ -37,6 +39,17 @@ inline int collectives(const Plan& plan) {
   for (const Step& step : plan.steps)
     count += std::holds_alternative<CollectiveStep>(step.body) ? 1 : 0;
   return count;
+}
+
+// The planner's plan on a star of these ranks.
+inline Plan planned_on_star(std::int32_t ranks, const char* from, const char* to,
+                            const char* planner, const char* shape = "16,16",
+                            const char* dtype = "f32") {
+  Topology topology = test::star(ranks);
+  PlannerInput input;
+  input.topology = &topology;
+  return find_planner(planner).make(request_on(std::to_string(ranks), shape, from, to, dtype),
+                                    input);
 }
 
 }  // namespace reshard

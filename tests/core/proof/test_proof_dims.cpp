@@ -4,20 +4,15 @@
 #include <catch2/catch.hpp>
 
 #include "core/proof/proof.h"
+#include "tests/core/proof/hand_plans.h"
 
 using namespace reshard;
+using namespace reshard::test;
 
 namespace {
 
 Plan plan_of(const char* shape, const char* mesh, const char* from, const char* to) {
-  auto ref = std::make_shared<const Mesh>(parse_mesh(mesh));
-  return Plan(Request(parse_layout(shape, "f32", ref, from), parse_layout(shape, "f32", ref, to)),
-              "hand");
-}
-
-std::string fault(const Plan& plan) {
-  ProofResult result = check_plan(plan);
-  return result.refutation ? result.refutation->what : "";
+  return Plan(request(shape, mesh, from, to), "hand");
 }
 
 BufferId temporary(Plan& plan, const Shape& shape) {
@@ -65,7 +60,6 @@ Plan folded_columns() {
   plan.add_step(reduce, {sent});
   return plan;
 }
-ReduceStep& reduce_of(Plan& plan) { return std::get<ReduceStep>(plan.steps[1].body); }
 
 }  // namespace
 

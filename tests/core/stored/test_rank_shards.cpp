@@ -20,8 +20,7 @@ using namespace reshard::test;
 namespace {
 
 // Elements are numbers of 16 bits.
-using Numbers = std::vector<std::int16_t>;
-using Memory = std::vector<Numbers>;  // by buffer
+using Memory = std::vector<std::vector<std::int16_t>>;  // by buffer
 
 Memory memory_of(const ElementNumbers& numbers) {
   Memory out;
@@ -84,7 +83,7 @@ TEST_CASE("Plans run on the buffers of drawn models") {
     Memory from = memory_of(element_numbers(*model.source));
     const Memory before = from, expected = memory_of(element_numbers(*model.destination));
     Memory to;
-    for (const Numbers& buffer : expected) to.emplace_back(buffer.size(), std::int16_t{-1});
+    for (const auto& buffer : expected) to.emplace_back(buffer.size(), std::int16_t{-1});
     INFO("case " << i);
     const char* planner = prng.one_in(4) ? "packed" : "p2p";
     Ran ran = run(studies[planner]->of(stored.requests())->plan(), stored, from, to);

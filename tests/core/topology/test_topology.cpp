@@ -23,8 +23,8 @@ NodeTemplate star(std::int32_t devices) {
   return node;
 }
 
-std::string error_of(const NodeTemplate& node, std::vector<SharedResource> fabric = {},
-                     std::int32_t nodes = 1) {
+std::string refusal_of(const NodeTemplate& node, std::vector<SharedResource> fabric = {},
+                       std::int32_t nodes = 1) {
   try {
     Topology("t", node, std::move(fabric), nodes);
   } catch (const InputError& error) {
@@ -57,25 +57,25 @@ TEST_CASE("a star of like devices") {
 TEST_CASE("a single device needs no route") {
   NodeTemplate node = star(1);
   node.rule_within = {};
-  CHECK(error_of(node) == "no error");
-  CHECK(error_of(node, {}, 2) ==
+  CHECK(refusal_of(node) == "no error");
+  CHECK(refusal_of(node, {}, 2) ==
         "topology t: expected a route between nodes for 2 nodes, found none");
   node.rule_between = 0;
-  CHECK(error_of(node, {}, 2) == "no error");
+  CHECK(refusal_of(node, {}, 2) == "no error");
 }
 
 TEST_CASE("contradictions in a template are refused") {
   auto changed = [](auto change) {
     NodeTemplate node = star(4);
     change(node);
-    return error_of(node);
+    return refusal_of(node);
   };
   CHECK(changed([](NodeTemplate&) {}) == "no error");
-  CHECK(error_of(star(0)) == "topology t: expected at least one device per node, found 0");
-  CHECK(error_of(star(4), {}, 0) == "topology t: expected at least one node, found 0");
-  CHECK(error_of(star(1 << 20), {}, 2) ==
+  CHECK(refusal_of(star(0)) == "topology t: expected at least one device per node, found 0");
+  CHECK(refusal_of(star(4), {}, 0) == "topology t: expected at least one node, found 0");
+  CHECK(refusal_of(star(1 << 20), {}, 2) ==
         "topology t: expected at most 2^20 devices, found 2097152");
-  CHECK(error_of(star(4), {{"spine", 0}}) ==
+  CHECK(refusal_of(star(4), {{"spine", 0}}) ==
         "topology t: spine: expected a capacity of 1 to 2^62 bytes per second, found 0");
   CHECK(changed([](NodeTemplate& n) { n.ports[0].in_bytes_per_s = -1; }) ==
         "topology t: port: expected a capacity of 1 to 2^62 bytes per second, found -1");
@@ -161,18 +161,18 @@ TEST_CASE("what is just within a template's limits is accepted") {
                         std::nullopt,
                         Transport::Network});
   node.rule_between = 1;
-  CHECK(error_of(node, {{"spine", 1}}, 2) == "no error");
+  CHECK(refusal_of(node, {{"spine", 1}}, 2) == "no error");
   // Of class 1 there is no device.
   node.class_of = {0, 0, 2, 2};
   node.rule_within = {0, -1, 0, -1, -1, -1, 0, -1, 0};
-  CHECK(error_of(node) == "no error");
+  CHECK(refusal_of(node) == "no error");
   CHECK(Topology("t", node, {}, 1).classes() == 3);
   // 2^20 nodes of 14 shared resources and one device of one port; one on top.
   node = star(1);
   node.shared = std::vector<SharedResource>(14, {"host", 1});
   node.rule_between = 0;
-  CHECK(error_of(node, {}, 1 << 20) == "no error");
-  CHECK(error_of(node, {{"spine", 1}}, 1 << 20) ==
+  CHECK(refusal_of(node, {}, 1 << 20) == "no error");
+  CHECK(refusal_of(node, {{"spine", 1}}, 1 << 20) ==
         "topology t: expected at most 2^24 resources, found 16777217");
 }
 

@@ -27,13 +27,13 @@ std::string as_printed(double us, const std::string& printed) {
   return fmt::format("{:.{}f}", us, point == std::string::npos ? 0 : printed.size() - point - 1);
 }
 
-struct Row {
+struct GreedyRow {
   int number;
   const char *mesh, *from, *to, *steps;
   const char *small_us, *big_us;  // empty where the table prints none
 };
 
-const Row kRows[] = {
+const GreedyRow kGreedyRows[] = {
     {1, "4", "S0", "S1", "0:S(0)->S(1)", "9.40", "543.9"},
     {2, "2x2", "S0,S1", "S1,S0", "1:S(1)->R 0:S(0)->S(1) 1:R->S(0)", "15.40", "1440.7"},
     {3, "2x2", "S0,S0", "S1,S1", "1:S(0)->R 0:S(0)->S(1) 1:R->S(1)", "15.40", "1440.7"},
@@ -74,7 +74,7 @@ const Row kRows[] = {
 }  // namespace
 
 TEST_CASE("greedy plans and costs of the 30 representative cases") {
-  for (const Row& row : kRows) {
+  for (const GreedyRow& row : kGreedyRows) {
     std::string both = std::string(row.from) + row.to;
     bool three_dims = both.find("S2") != std::string::npos;
     Request small = request_on(row.mesh, three_dims ? "8,8,8" : "8,8", row.from, row.to);

@@ -33,13 +33,13 @@ std::string steps_text(const Request& request, WantedAddends addends = WantedAdd
   return out;
 }
 
-struct Row {
+struct MinCostRow {
   int number;
   const char *mesh, *from, *to;
   const char *small_steps, *small_us, *big_steps, *big_us;
 };
 
-const Row kRows[] = {
+const MinCostRow kMinCostRows[] = {
     {1, "4", "S0", "S1", "0:S(0)->R 0:R->S(1)", "8.40", "0:S(0)->S(1)", "543.9"},
     {2, "2x2", "S0,S1", "S1,S0", "0:S(0)->R 1:S(1)->R 0:R->S(1) 1:R->S(0)", "14.40",
      "0:S(0)->R 1:S(1)->S(0) 0:R->S(1)", "1440.7"},
@@ -104,7 +104,7 @@ std::string unjoined(std::string steps) {
 }  // namespace
 
 TEST_CASE("min-cost plans and costs of the 30 representative cases") {
-  for (const Row& row : kRows) {
+  for (const MinCostRow& row : kMinCostRows) {
     std::string both = std::string(row.from) + row.to;
     bool three_dims = both.find("S2") != std::string::npos;
     Request small = request_on(row.mesh, three_dims ? "8,8,8" : "8,8", row.from, row.to);

@@ -42,7 +42,7 @@ std::string steps_text(const TorchPalette& palette, const Request& request) {
   return out.empty() ? "." : out;
 }
 
-double number(const std::string& text) {
+double real(const std::string& text) {
   double out = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   REQUIRE(error == std::errc());
@@ -50,7 +50,7 @@ double number(const std::string& text) {
   return out;
 }
 
-struct Counts {
+struct GreedyCounts {
   int cases = 0, compared = 0, refused = 0, left_out = 0;
 };
 
@@ -66,7 +66,7 @@ CostCase parse_cost_case(const std::string& line) {
   RESHARD_CHECK(words.size() > 6 && words[words.size() - 2] == "devices_per_host", line);
   std::size_t n = words.size();
   return {parse_palette(words), words[n - 5], words[n - 3],
-          static_cast<std::int32_t>(number(words[n - 1]))};
+          static_cast<std::int32_t>(real(words[n - 1]))};
 }
 
 std::string cost_text(double us) { return std::isinf(us) ? "!" : fmt::format("{:.17g}", us); }
@@ -74,7 +74,7 @@ std::string cost_text(double us) { return std::isinf(us) ? "!" : fmt::format("{:
 }  // namespace
 
 TEST_CASE("greedy steps are PyTorch's for every pair of placements") {
-  Counts counts;
+  GreedyCounts counts;
   TorchPalette palette;
   for (const std::string& line : torch_lines("greedy_plans.txt")) {
     if (line.substr(0, 5) == "mesh ") {
@@ -107,8 +107,8 @@ TEST_CASE("greedy steps are PyTorch's for every pair of placements") {
 
 TEST_CASE("costs are PyTorch's to the last bit") {
   std::vector<std::string> lines = torch_lines("costs.txt");
-  auto values = static_cast<std::size_t>(number(parts_of(lines[0], ' ').at(1)));
-  Counts counts;
+  auto values = static_cast<std::size_t>(real(parts_of(lines[0], ' ').at(1)));
+  GreedyCounts counts;
   CostCase now;
   for (std::size_t at = values + 1; at < lines.size(); ++at) {
     if (lines[at].substr(0, 5) == "mesh ") {
@@ -143,7 +143,7 @@ TEST_CASE("costs are PyTorch's to the last bit") {
       REQUIRE(index < values);
       REQUIRE(request.has_value());
       CHECK(cost_text(torch_redistribute_cost_us(*request, now.devices_per_host)) ==
-            cost_text(number(lines[index + 1])));
+            cost_text(real(lines[index + 1])));
       ++counts.compared;
     }
   }

@@ -38,15 +38,15 @@ std::string shape_and_offset_text(const Layout& layout, std::int32_t position) {
                      comma_text(test::global_offset(layout, position)));
 }
 
-struct Counts {
+struct LayoutCounts {
   int rows = 0, ranks = 0;
 };
 
 // Reads "mesh MESH ..." lines and calls `check(mesh, rest of the mesh line, key, values)` for the
 // others.
 template <class Check>
-Counts for_each_row(const std::string& file, const Check& check) {
-  Counts counts;
+LayoutCounts for_each_row(const std::string& file, const Check& check) {
+  LayoutCounts counts;
   MeshRef mesh;
   std::string rest;
   for (const std::string& line : torch_lines(file)) {
@@ -69,7 +69,7 @@ Counts for_each_row(const std::string& file, const Check& check) {
 }  // namespace
 
 TEST_CASE("index sets of one dim are PyTorch's") {
-  Counts counts =
+  LayoutCounts counts =
       for_each_row("index_sets.txt", [](const MeshRef& mesh, const std::string& placements,
                                         const std::string& length, const auto& values) {
         Layout layout = parse_layout(length, "f32", mesh, placements);
@@ -83,7 +83,7 @@ TEST_CASE("index sets of one dim are PyTorch's") {
 }
 
 TEST_CASE("local shapes and global offsets are PyTorch's") {
-  Counts counts =
+  LayoutCounts counts =
       for_each_row("local_shapes.txt", [](const MeshRef& mesh, const std::string& shape,
                                           const std::string& placements, const auto& values) {
         Layout layout =
@@ -101,7 +101,7 @@ TEST_CASE("local shapes and global offsets are PyTorch's") {
 }
 
 TEST_CASE("local shapes under shard orders are PyTorch's") {
-  Counts counts =
+  LayoutCounts counts =
       for_each_row("shard_orders.txt", [](const MeshRef& mesh, const std::string& shape,
                                           const std::string& placements, const auto& values) {
         Layout layout =

@@ -9,7 +9,7 @@
 namespace reshard {
 namespace {
 
-struct Counts {
+struct TextCounts {
   int placements = 0, dtypes = 0, same = 0, read = 0;
 };
 
@@ -28,7 +28,7 @@ std::string placements_in(const std::string& spec) {
   return spec.substr(begin + 2, spec.size() - 2 - (begin + 2));
 }
 
-void check_spec(const std::vector<std::string>& row, Counts& counts) {
+void check_spec(const std::vector<std::string>& row, TextCounts& counts) {
   MeshRef mesh = torch_mesh(row.at(1));
   Shape shape = parse_shape(row.at(2));
   DType dtype = parse_dtype(row.at(3));
@@ -51,7 +51,7 @@ void check_spec(const std::vector<std::string>& row, Counts& counts) {
 }  // namespace
 
 TEST_CASE("texts are PyTorch's") {
-  Counts counts;
+  TextCounts counts;
   for (const std::string& line : torch_lines("texts.txt")) {
     CAPTURE(line);
     std::vector<std::string> row = parts_of(line, '|');

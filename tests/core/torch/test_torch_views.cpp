@@ -65,13 +65,13 @@ std::vector<std::int32_t> sizes_of(const std::string& mesh) {
 
 Shape shape_of(const std::string& text) { return parse_shape(text == "-" ? "" : text); }
 
-struct Counts {
+struct ViewCounts {
   int equal = 0, refused = 0, corrected = 0;
 };
 
 // words: OPERATOR MESH SHAPE ATTRIBUTES PLACEMENTS.
 void compare_view(const std::vector<std::string>& words, const std::string& answer,
-                  Counts& counts) {
+                  ViewCounts& counts) {
   std::vector<std::int32_t> sizes = sizes_of(words.at(1));
   Shape shape = shape_of(words.at(2));
   Marked in = marked(words.at(4), sizes.size(), shape.size());
@@ -98,7 +98,7 @@ void compare_view(const std::vector<std::string>& words, const std::string& answ
 }
 
 TEST_CASE("views: PyTorch's choices, outputs and refusals") {
-  Counts counts;
+  ViewCounts counts;
   for (const std::string& line : torch_lines("views.txt")) {
     INFO(line);
     std::size_t colon = line.find(" : ");

@@ -10,7 +10,7 @@
 #include "sim/calibrate/measured_names.h"
 #include "tests/support/measured_tables.h"
 
-namespace reshard::sim {
+namespace reshard::sim::measured_tests {
 namespace {
 
 const std::string kHead =
@@ -143,4 +143,4 @@ TEST_CASE("the tables that are kept here are read whole") {
   CHECK(rows("4xA100.txt") == 52);
 }
 
-}  // namespace reshard::sim
+}  // namespace reshard::sim::measured_tests

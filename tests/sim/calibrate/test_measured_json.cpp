@@ -9,7 +9,7 @@
 #include "core/base/errors.h"
 #include "sim/calibrate/measured.h"
 
-namespace reshard::sim {
+namespace reshard::sim::measured_json_tests {
 namespace {
 
 std::string error_of(const std::string& text, const std::string& file = "log.txt") {
@@ -197,4 +197,4 @@ TEST_CASE("sizes of the Inspector are of one rank or of all, as its rates say") 
   CHECK((uneven.rows.empty() && uneven.passed_over == 1));
 }
 
-}  // namespace reshard::sim
+}  // namespace reshard::sim::measured_json_tests

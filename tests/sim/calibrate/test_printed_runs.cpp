@@ -10,7 +10,7 @@
 #include "core/base/errors.h"
 #include "sim/calibrate/measured.h"
 
-namespace reshard::sim {
+namespace reshard::sim::printed_runs_tests {
 namespace {
 
 const std::string kHead =
@@ -270,4 +270,4 @@ TEST_CASE("programs that are not ours, and unknown ones, keep no name of the run
         "8 ranks, 1048576 B, 25400000 ps, log.txt:14");
 }
 
-}  // namespace reshard::sim
+}  // namespace reshard::sim::printed_runs_tests

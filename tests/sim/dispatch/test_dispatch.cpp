@@ -10,7 +10,7 @@
 #include "core/base/errors.h"
 #include "sim/dispatch/dispatch.h"
 
-namespace reshard::sim {
+namespace reshard::sim::dispatch_tests {
 namespace {
 
 const std::string kHeader = R"({"reshard_trace": 1, "meshes": {"tp": "4", "two": "2x2"}})";
@@ -302,4 +302,4 @@ TEST_CASE("a call without a rule and without what was recorded is refused") {
 }
 
 }  // namespace
-}  // namespace reshard::sim
+}  // namespace reshard::sim::dispatch_tests

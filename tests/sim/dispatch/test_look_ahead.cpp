@@ -13,7 +13,7 @@
 #include "sim/dispatch/dispatch.h"
 #include "sim/dispatch/dispatched.h"
 
-namespace reshard::sim {
+namespace reshard::sim::look_ahead_tests {
 namespace {
 
 // A latency for every axis on which something must come, and what a rank has of the larger side.
@@ -336,4 +336,4 @@ TEST_CASE("collectives that a script issues itself are counted apart, as one ran
 }
 
 }  // namespace
-}  // namespace reshard::sim
+}  // namespace reshard::sim::look_ahead_tests

@@ -10,7 +10,7 @@
 #include "sim/dispatch/dispatch.h"
 #include "sim/dispatch/values/values.h"
 
-namespace reshard::sim {
+namespace reshard::sim::recorded_tests {
 namespace {
 
 std::string tensor(const std::string& name, const std::string& shape, const std::string& placements,
@@ -297,4 +297,4 @@ TEST_CASE("the way that is the longer one as a whole is not taken") {
 }
 
 }  // namespace
-}  // namespace reshard::sim
+}  // namespace reshard::sim::recorded_tests

@@ -9,7 +9,7 @@
 #include "core/planners/planner.h"
 #include "sim/dispatch/values/values.h"
 
-namespace reshard::sim {
+namespace reshard::sim::sharing_tests {
 namespace {
 
 std::shared_ptr<const Plan> plan_of(const Request& request) {
@@ -260,4 +260,4 @@ TEST_CASE("copies that serve again are none of what was there before a write") {
 }
 
 }  // namespace
-}  // namespace reshard::sim
+}  // namespace reshard::sim::sharing_tests

@@ -8,7 +8,7 @@
 #include "core/base/errors.h"
 #include "sim/dispatch/dispatch.h"
 
-namespace reshard::sim {
+namespace reshard::sim::torch_refusals_tests {
 namespace {
 
 // Empty: it goes through.
@@ -178,4 +178,4 @@ TEST_CASE("which tensors of a call PyTorch compares") {
 }
 
 }  // namespace
-}  // namespace reshard::sim
+}  // namespace reshard::sim::torch_refusals_tests

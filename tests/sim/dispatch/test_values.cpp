@@ -17,7 +17,7 @@
 #include "sim/operators/operators.h"
 #include "tests/support/operators/rare_rows.h"
 
-namespace reshard::sim {
+namespace reshard::sim::values_tests {
 namespace {
 
 [[maybe_unused]] const bool kRare = add_rare_rows();
@@ -356,4 +356,4 @@ TEST_CASE("a mask of queries by keys, torn groups and fewer KV heads compute as 
 }
 
 }  // namespace
-}  // namespace reshard::sim
+}  // namespace reshard::sim::values_tests

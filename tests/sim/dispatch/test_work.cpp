@@ -7,7 +7,7 @@
 
 #include "sim/dispatch/dispatch.h"
 
-namespace reshard::sim {
+namespace reshard::sim::work_tests {
 namespace {
 
 // A memory of 10^9 bytes a second and 10^6 x 1, 10, 100 operations: a byte takes 1,000 ps.
@@ -118,4 +118,4 @@ TEST_CASE("a machine's GPU has its figures, or its class's, or is not known") {
 }
 
 }  // namespace
-}  // namespace reshard::sim
+}  // namespace reshard::sim::work_tests

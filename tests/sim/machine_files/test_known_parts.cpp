@@ -7,11 +7,12 @@
 
 #include "core/base/errors.h"
 #include "sim/machine_files/node_parts.h"
+#include "tests/support/unit_sizes.h"
 
 namespace reshard::sim {
 namespace {
 
-constexpr std::int64_t kGB = 1'000'000'000;
+using test::kGB;
 
 TEST_CASE("a GPU's links by its compute capability, up to the next class") {
   struct Known {

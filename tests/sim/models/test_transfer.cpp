@@ -24,8 +24,8 @@ TransferText text_of(const std::string& model, const std::string& from, const st
   return transfer_text(read_model({"traces/models/" + model + ".json"}), transfer);
 }
 
-std::string refusal(const std::string& model, const std::string& from,
-                    const std::string& to = "whole", const std::string& dtype = "") {
+std::string transfer_refusal(const std::string& model, const std::string& from,
+                             const std::string& to = "whole", const std::string& dtype = "") {
   try {
     text_of(model, from, to, dtype);
   } catch (const InputError& error) {
@@ -47,33 +47,35 @@ std::string refused_layout(const TransferText& text) {
 }  // namespace
 
 TEST_CASE("What a framework does not do is refused by the word") {
-  CHECK(refusal("llama3-70b", "megatron tp=3") ==
+  CHECK(transfer_refusal("llama3-70b", "megatron tp=3") ==
         "--from: tp: expected a number that divides 64 attention heads of llama, found 3");
-  CHECK(refusal("llama3-70b", "megatron tp=2 zp=3").starts_with("--from: expected megatron with "));
-  CHECK(refusal("llama3-70b", "megatron tp=2 tp=3") ==
+  CHECK(transfer_refusal("llama3-70b", "megatron tp=2 zp=3")
+            .starts_with("--from: expected megatron with "));
+  CHECK(transfer_refusal("llama3-70b", "megatron tp=2 tp=3") ==
         "--from: expected 'tp' once, found it twice");
-  CHECK(refusal("llama3-70b", "nemo tp=2").starts_with("--from: expected a framework (megatron, "));
-  CHECK(refusal("llama3-70b", "megatron tp=2 ep=2") ==
+  CHECK(transfer_refusal("llama3-70b", "nemo tp=2")
+            .starts_with("--from: expected a framework (megatron, "));
+  CHECK(transfer_refusal("llama3-70b", "megatron tp=2 ep=2") ==
         "--from: ep: expected a model with experts, found '2'");
-  CHECK(refusal("llama3-70b", "whole", "vllm ep") ==
+  CHECK(transfer_refusal("llama3-70b", "whole", "vllm ep") ==
         "--to: ep: expected a model with experts, found no value");
-  CHECK(refusal("llama3-70b", "whole", "sglang tp=8 dp=3") ==
+  CHECK(transfer_refusal("llama3-70b", "whole", "sglang tp=8 dp=3") ==
         "--to: dp: expected a number that divides tp 8, found '3'");
-  CHECK(refusal("qwen3-235b", "megatron tp=4 ep=3 dp=3 etp=1") ==
+  CHECK(transfer_refusal("qwen3-235b", "megatron tp=4 ep=3 dp=3 etp=1") ==
         "--from: ep: expected a number that divides 128 experts of qwen3_moe, found 3");
-  CHECK(refusal("qwen3-235b", "megatron tp=4 ep=8 etp=1") ==
+  CHECK(transfer_refusal("qwen3-235b", "megatron tp=4 ep=8 etp=1") ==
         "--from: expected etp x ep to divide the 4 ranks of a stage (tp x cp x dp), found 8");
-  CHECK(refusal("qwen3-235b", "whole", "vllm tp=8 ep redundant=3") ==
+  CHECK(transfer_refusal("qwen3-235b", "whole", "vllm tp=8 ep redundant=3") ==
         "--to: redundant: expected a number of slots that 8 ranks share evenly with 128 experts, "
         "found '3'");
-  CHECK(refusal("kimi-k2", "whole", "vllm tp=8 ep experts=round-robin") ==
+  CHECK(transfer_refusal("kimi-k2", "whole", "vllm tp=8 ep experts=round-robin") ==
         "--to: experts: expected linear for a model whose n_group is not above 1, as vLLM has it "
         "then, found 'round-robin'");
-  CHECK(refusal("qwen3-235b", "whole", "sglang tp=12 ep=12").find("divides the experts") !=
+  CHECK(transfer_refusal("qwen3-235b", "whole", "sglang tp=12 ep=12").find("divides the experts") !=
         std::string::npos);
-  CHECK(refusal("llama3-70b", "whole", "vllm pp=81") ==
+  CHECK(transfer_refusal("llama3-70b", "whole", "vllm pp=81") ==
         "--to: pp: expected at most as many stages as layers, found 81 for 80");
-  CHECK(refusal("llama3-70b", "whole ranks=2000000")
+  CHECK(transfer_refusal("llama3-70b", "whole ranks=2000000")
             .starts_with("--from: ranks: expected a number from 1 to "));
 }
 
@@ -81,9 +83,10 @@ TEST_CASE("Scales travel where both sides hold them, and blocks are not cut") {
   CHECK(text_of("deepseek-v3", "megatron", "vllm tp=8").dtype == "bf16");
   CHECK(text_of("deepseek-v3", "whole", "vllm tp=8 ep").dtype == "f8e4m3 with scales");
   CHECK(text_of("deepseek-v3", "whole", "vllm tp=8 ep", "bf16").dtype == "bf16");
+  CHECK(transfer_refusal("deepseek-v3", "megatron", "vllm tp=8", "fp8")
+            .starts_with("--dtype: expected fp8"));
   CHECK(
-      refusal("deepseek-v3", "megatron", "vllm tp=8", "fp8").starts_with("--dtype: expected fp8"));
-  CHECK(refusal("llama3-70b", "whole", "whole", "fp8").starts_with("--dtype: expected fp8"));
+      transfer_refusal("llama3-70b", "whole", "whole", "fp8").starts_with("--dtype: expected fp8"));
   // 2048 rows of an expert on 32 ranks are half a block each.
   CHECK(refused_layout(text_of("deepseek-v3", "whole", "vllm tp=32")).find("block") !=
         std::string::npos);

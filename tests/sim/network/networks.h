@@ -13,8 +13,8 @@ namespace reshard::test {
 
 // n devices around one switch that is never the limit: each device has a way out and a way in, all
 // alike.
-inline Topology star(std::int32_t n, std::int64_t bytes_per_s, std::int64_t latency_ps = 0,
-                     std::optional<std::int64_t> cap = {}) {
+inline Topology switched(std::int32_t n, std::int64_t bytes_per_s, std::int64_t latency_ps = 0,
+                         std::optional<std::int64_t> cap = {}) {
   NodeTemplate node;
   node.devices = n;
   node.ports = {{"port", bytes_per_s, bytes_per_s}};

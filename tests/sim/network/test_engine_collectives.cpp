@@ -21,7 +21,8 @@ Workload collective(CollectiveKind kind, Algorithm algorithm, std::vector<Rank> 
 }
 
 std::int64_t time_ps(CollectiveKind kind, Algorithm algorithm, std::int32_t n, std::int64_t bytes) {
-  return sim::run(collective(kind, algorithm, ranks(n), bytes), star(n, kRate, kLatency)).end_ps;
+  return sim::run(collective(kind, algorithm, ranks(n), bytes), switched(n, kRate, kLatency))
+      .end_ps;
 }
 
 std::int64_t round_ps(std::int64_t bytes, std::int64_t rate = kRate) {
@@ -80,7 +81,7 @@ TEST_CASE("a member's part is done when its own sends and receives are, whatever
   w.operations.push_back({Compute{ranks(1, 2), 1'000'000'000'000}, 0, {}});
   w.operations.push_back(
       {BareCollective{CollectiveKind::AllGather, Algorithm::Ring, ranks(3), 1000}, 0, {}});
-  Timeline t = sim::run(w, star(3, kRate, kLatency), {true, true});
+  Timeline t = sim::run(w, switched(3, kRate, kLatency), {true, true});
   // 0 -> 1 moves at once; 1 -> 2 and 2 -> 0 when 2 has come.
   CHECK(t.flows[0] == FlowSpan{OpId{1}, -1, Rank{0}, Rank{1}, 1000, 0, round_ps(1000)});
   CHECK(t.flows[1].start_ps == 1'000'000'000'000);
@@ -98,7 +99,7 @@ TEST_CASE("two groups that share a medium contend, two with their own do not") {
       {BareCollective{CollectiveKind::AllGather, Algorithm::Ring, ranks(2, 2), 1000}, 0, {}});
   CHECK(sim::run(one, shared_medium(4, kRate, kLatency)).end_ps == round_ps(1000, kRate / 2));
   CHECK(sim::run(both, shared_medium(4, kRate, kLatency)).end_ps == round_ps(1000, kRate / 4));
-  CHECK(sim::run(both, star(4, kRate, kLatency)).end_ps == round_ps(1000));
+  CHECK(sim::run(both, switched(4, kRate, kLatency)).end_ps == round_ps(1000));
 }
 
 TEST_CASE("a group that ends early leaves its share to the other") {
@@ -119,7 +120,7 @@ TEST_CASE("a group that ends early leaves its share to the other") {
 TEST_CASE("the ring follows the order in which the ranks are written") {
   Workload w =
       collective(CollectiveKind::AllGather, Algorithm::Ring, {Rank{2}, Rank{0}, Rank{1}}, 10);
-  Timeline t = sim::run(w, star(3, kRate), {true, true});
+  Timeline t = sim::run(w, switched(3, kRate), {true, true});
   std::vector<std::pair<Rank, Rank>> first;
   for (const FlowSpan& flow : t.flows)
     if (flow.start_ps == 0) first.emplace_back(flow.source, flow.destination);
@@ -128,7 +129,7 @@ TEST_CASE("the ring follows the order in which the ranks are written") {
 }
 
 TEST_CASE("collectives of absurd size are refused before they start") {
-  Topology large = star(1 << 18, kRate);
+  Topology large = switched(1 << 18, kRate);
   auto refusal = [&](CollectiveKind kind, Algorithm algorithm, std::int32_t n) -> std::string {
     try {
       sim::run(collective(kind, algorithm, ranks(n), 8), large);

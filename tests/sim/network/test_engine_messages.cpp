@@ -6,13 +6,13 @@
 #include "core/base/errors.h"
 #include "sim/network/engine.h"
 #include "tests/sim/network/networks.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::test;
 
 namespace {
 
-constexpr std::int64_t kGB = 1'000'000'000;
 constexpr sim::EngineOptions kAll{true, true};
 
 // End of each flow, by operation.
@@ -29,7 +29,7 @@ using Times = std::vector<std::int64_t>;
 TEST_CASE("one message takes its latency and its bytes at the full rate") {
   // 500 + ceil(1001 * 10^12 / 10^9) = 500 + 1,001,000
   Workload w{{message(0, 1, 1001, 0)}};
-  Timeline t = sim::run(w, star(2, kGB, 500), kAll);
+  Timeline t = sim::run(w, switched(2, kGB, 500), kAll);
   CHECK(t.end_ps == 1'001'500);
   CHECK(t.spans == std::vector<Span>{{OpId{0}, -1, Rank{0}, 0, 1'001'500},
                                      {OpId{0}, -1, Rank{1}, 0, 1'001'500}});
@@ -43,13 +43,13 @@ TEST_CASE("one message takes its latency and its bytes at the full rate") {
 TEST_CASE("a finish time is rounded up") {
   // 10^12 / 3 = 333,333,333,333.33..
   Workload w{{message(0, 1, 1, 0)}};
-  CHECK(sim::run(w, star(2, 3)).end_ps == 333'333'333'334);
+  CHECK(sim::run(w, switched(2, 3)).end_ps == 333'333'333'334);
 }
 
 TEST_CASE("a cap holds where the ports would give more") {
   // min(10^9, 250 * 10^6): 1000 bytes take 4,000,000
   Workload w{{message(0, 1, 1000, 0)}};
-  CHECK(sim::run(w, star(2, kGB, 0, kGB / 4)).end_ps == 4'000'000);
+  CHECK(sim::run(w, switched(2, kGB, 0, kGB / 4)).end_ps == 4'000'000);
 }
 
 TEST_CASE(
@@ -57,7 +57,7 @@ TEST_CASE(
   // x0 + x1 <= 1 GB/s. Both 1000 bytes at 1/2: the short one ends at 2,000,000. Then 2000 bytes at
   // 1: ends at 4,000,000.
   Workload w{{message(0, 2, 1000, 0), message(1, 2, 3000, 1, {}, 0, 1)}};
-  Timeline t = sim::run(w, star(3, kGB), kAll);
+  Timeline t = sim::run(w, switched(3, kGB), kAll);
   CHECK(ends(t, 2) == Times{2'000'000, 4'000'000});
   CHECK(t.resources[to_index(into(2))] == ResourceUse{4000, 4'000'000});
   CHECK(t.resources[to_index(out_of(0))] == ResourceUse{1000, 2'000'000});
@@ -65,7 +65,7 @@ TEST_CASE(
 
 TEST_CASE("both directions of a port do not disturb each other") {
   Workload w{{message(0, 1, 1000, 0), message(1, 0, 1000, 1, {}, 1, 1)}};
-  CHECK(sim::run(w, star(2, kGB)).end_ps == 1'000'000);
+  CHECK(sim::run(w, switched(2, kGB)).end_ps == 1'000'000);
 }
 
 TEST_CASE("a message shares only after its latency") {
@@ -77,7 +77,7 @@ TEST_CASE("a message shares only after its latency") {
   w.operations.push_back(message(0, 2, 2000, 0));
   w.operations.push_back({Compute{ranks(1, 1), 1'000'000}, 0, {}});
   w.operations.push_back(message(1, 2, 3000, 2, {}, 0, 1));
-  Timeline t = sim::run(w, star(3, kGB, 500'000), kAll);
+  Timeline t = sim::run(w, switched(3, kGB, 500'000), kAll);
   CHECK(ends(t, 3) == Times{3'500'000, -1, 5'500'000});
   // Shared from 500,000 to the end.
   CHECK(t.resources[to_index(into(2))] == ResourceUse{5000, 5'000'000});
@@ -85,10 +85,10 @@ TEST_CASE("a message shares only after its latency") {
 
 TEST_CASE("a message without bytes ends after its latency and uses nothing") {
   Workload w{{message(0, 1, 0, 0)}};
-  Timeline t = sim::run(w, star(2, kGB, 700), kAll);
+  Timeline t = sim::run(w, switched(2, kGB, 700), kAll);
   CHECK(t.end_ps == 700);
   CHECK(t.resources[to_index(out_of(0))] == ResourceUse{0, 0});
-  CHECK(sim::run(w, star(2, kGB)).end_ps == 0);
+  CHECK(sim::run(w, switched(2, kGB)).end_ps == 0);
 }
 
 TEST_CASE("a rank's message to itself takes no time, on one stream or two") {
@@ -97,7 +97,7 @@ TEST_CASE("a rank's message to itself takes no time, on one stream or two") {
     w.operations.push_back({Compute{ranks(1), 100}, 0, {}});
     w.operations.push_back(message(0, 0, 1000, 1, {}, 0, other));
     w.operations.push_back({Compute{ranks(1), 10}, other, {}});
-    Timeline t = sim::run(w, star(2, kGB, 500), kAll);
+    Timeline t = sim::run(w, switched(2, kGB, 500), kAll);
     INFO("stream " << other);
     CHECK(t.end_ps == 110);  // the receiving end waits for the sending one: the second compute
                              // comes after the first
@@ -110,7 +110,7 @@ TEST_CASE("a latency begins when both ends have come to their part") {
   Workload w;
   w.operations.push_back({Compute{ranks(1, 1), 3'000'000}, 0, {}});
   w.operations.push_back(message(0, 1, 1000, 1));
-  Timeline t = sim::run(w, star(2, kGB, 500), kAll);
+  Timeline t = sim::run(w, switched(2, kGB, 500), kAll);
   CHECK(t.end_ps == 4'000'500);
   CHECK(t.flows[0].start_ps == 3'000'000);
   CHECK(t.spans[1] == Span{OpId{1}, -1, Rank{0}, 0, 4'000'500});
@@ -128,7 +128,7 @@ TEST_CASE("a receiving end runs where it is placed") {
     return w;
   };
   auto received = [&](std::int32_t place) {
-    return sim::run(build(place), star(2, kGB), kAll).flows.front().end_ps;
+    return sim::run(build(place), switched(2, kGB), kAll).flows.front().end_ps;
   };
   CHECK(received(0) == 1000);  // first of all
   CHECK(received(1) == 2000);  // between A and B
@@ -142,7 +142,7 @@ TEST_CASE("receiving ends of one place come in the order of their operations") {
   w.operations.push_back(received_at(2, 0, 2, 1, 0));
   w.operations.push_back(received_at(2, 1, 2, 2, 1));
   w.operations.push_back({Compute{ranks(1, 2), 10}, 0, {}});
-  Timeline t = sim::run(w, star(3, kGB), kAll);
+  Timeline t = sim::run(w, switched(3, kGB), kAll);
   CHECK(ends(t, 3) == Times{1000, 3000, -1});
   CHECK(t.end_ps == 3010);
 }
@@ -169,10 +169,10 @@ TEST_CASE("staged copies: one stream runs at the cap, two at the staging") {
 
 TEST_CASE("a time beyond the clock and more flows than bytes per second are the input's fault") {
   Workload long_message{{message(0, 1, kMaxBytes, 0)}};
-  CHECK_THROWS_AS(sim::run(long_message, star(2, kGB)), InputError);
+  CHECK_THROWS_AS(sim::run(long_message, switched(2, kGB)), InputError);
   Workload crowd;
   for (std::int32_t i = 0; i < 4; ++i) crowd.operations.push_back(message(i, 4, 1, i, {}, 0, i));
-  CHECK_THROWS_AS(sim::run(crowd, star(5, 3)), InputError);
+  CHECK_THROWS_AS(sim::run(crowd, switched(5, 3)), InputError);
   Workload stranger{{message(0, 2, 1, 0)}};
-  CHECK_THROWS_AS(sim::run(stranger, star(2, kGB)), InputError);
+  CHECK_THROWS_AS(sim::run(stranger, switched(2, kGB)), InputError);
 }

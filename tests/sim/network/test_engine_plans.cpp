@@ -5,13 +5,12 @@
 
 #include "sim/network/engine.h"
 #include "tests/sim/network/networks.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::test;
 
 namespace {
-
-constexpr std::int64_t kRate = 1'000'000'000;  // a byte takes 1000 ps
 
 Timeline run_plan(const Plan& plan, const Topology& topology) {
   return sim::run(workload_of(std::make_shared<const Plan>(plan)), topology, {true, true});
@@ -27,10 +26,10 @@ TEST_CASE("an exchange is done on a rank when its own messages are") {
   // 0 -> 1 ten bytes, 2 -> 3 thirty: nothing shared.
   Plan plan = empty_plan(4);
   plan.add_step(exchange({{0, 1, 10}, {2, 3, 30}}), {});
-  Timeline t = run_plan(plan, star(4, kRate, 500));
+  Timeline t = run_plan(plan, switched(4, kGB, 500));
   CHECK(t.spans == std::vector<Span>{span(0, 0, 0, 10'500), span(0, 1, 0, 10'500),
                                      span(0, 2, 0, 30'500), span(0, 3, 0, 30'500)});
-  CHECK(t.end_ps == sim::time_of(plan, star(4, kRate, 500)));
+  CHECK(t.end_ps == sim::time_of(plan, switched(4, kGB, 500)));
 }
 
 TEST_CASE("there is no barrier between steps: each rank goes on by itself") {
@@ -39,7 +38,7 @@ TEST_CASE("there is no barrier between steps: each rank goes on by itself") {
   Plan plan = empty_plan(4);
   StepId first = plan.add_step(exchange({{0, 1, 10}, {2, 3, 30}}), {});
   plan.add_step(exchange({{0, 1, 5}, {2, 3, 5}}), {first});
-  Timeline t = run_plan(plan, star(4, kRate));
+  Timeline t = run_plan(plan, switched(4, kGB));
   CHECK(t.spans[4] == span(1, 0, 10'000, 15'000));
   CHECK(t.spans[6] == span(1, 2, 30'000, 35'000));
   CHECK(t.end_ps == 35'000);
@@ -52,7 +51,7 @@ TEST_CASE("a step in which a rank has no part is passed over, not waited through
   StepId first = plan.add_step(exchange({{0, 3, 10}}), {});
   StepId second = plan.add_step(copies({0}), {first});
   plan.add_step(exchange({{0, 1, 5}, {1, 2, 7}}), {second});
-  Timeline t = run_plan(plan, star(4, kRate));
+  Timeline t = run_plan(plan, switched(4, kGB));
   CHECK(t.spans == std::vector<Span>{span(0, 0, 0, 10'000), span(0, 3, 0, 10'000),
                                      span(1, 0, 10'000, 10'000), span(2, 0, 10'000, 15'000),
                                      span(2, 1, 0, 15'000), span(2, 2, 0, 7'000)});
@@ -63,7 +62,7 @@ TEST_CASE("steps without dependencies share the wire") {
   Plan plan = empty_plan(2);
   plan.add_step(exchange({{0, 1, 10}}), {});
   plan.add_step(exchange({{0, 1, 10}}), {});
-  CHECK(run_plan(plan, star(2, kRate)).end_ps == 20'000);
+  CHECK(run_plan(plan, switched(2, kGB)).end_ps == 20'000);
 }
 
 TEST_CASE("copy, fill and reduce leave spans of no length at the right time") {
@@ -75,7 +74,7 @@ TEST_CASE("copy, fill and reduce leave spans of no length at the right time") {
   reduce.operands = {{kSourceBuffer, {0}}};
   plan.add_step(reduce, {filled});
   plan.add_step(copies({0, 1}), {});
-  Timeline t = run_plan(plan, star(2, kRate));
+  Timeline t = run_plan(plan, switched(2, kGB));
   CHECK(t.spans[2] == span(1, 1, 10'000, 10'000));
   CHECK(t.spans[3] == span(2, 1, 10'000, 10'000));
   CHECK(t.spans[4] == span(3, 0, 0, 0));
@@ -96,7 +95,7 @@ TEST_CASE("a plan's collective runs by its default expansion in every group at o
                       2,
                       {0, 1, 2, 3}};
   plan.add_step(step, {});
-  Timeline t = run_plan(plan, star(4, kRate, 100));
+  Timeline t = run_plan(plan, switched(4, kGB, 100));
   CHECK(t.end_ps == 16'100);
   REQUIRE(t.flows.size() == 4);
   CHECK(t.flows[0] == FlowSpan{OpId{0}, 0, Rank{0}, Rank{1}, 16, 0, 16'100});
@@ -120,7 +119,7 @@ TEST_CASE("element counts of a collective follow its kind and dtype") {
                                4,
                                {0, 1, 2, 3}},
                 {});
-  CHECK(sim::time_of(plan, star(4, kRate)) == transfer_ps(16, 333'333'333));
+  CHECK(sim::time_of(plan, switched(4, kGB)) == transfer_ps(16, 333'333'333));
   // reduce_scatter: 3 rounds of the output, 16 elements = 64 bytes.
   Plan scatter(
       Request(parse_layout("8,8", "f32", mesh, "P(sum)"), parse_layout("8,8", "f32", mesh, "S(0)")),
@@ -135,7 +134,7 @@ TEST_CASE("element counts of a collective follow its kind and dtype") {
                                   4,
                                   {0, 1, 2, 3}},
                    {});
-  CHECK(sim::time_of(scatter, star(4, kRate)) == 3 * 64'000);
+  CHECK(sim::time_of(scatter, switched(4, kGB)) == 3 * 64'000);
   // all_reduce: 6 rounds of a quarter of 64 elements.
   Plan reduce(
       Request(parse_layout("8,8", "f32", mesh, "P(sum)"), parse_layout("8,8", "f32", mesh, "R")),
@@ -150,13 +149,13 @@ TEST_CASE("element counts of a collective follow its kind and dtype") {
                                  4,
                                  {0, 1, 2, 3}},
                   {});
-  CHECK(sim::time_of(reduce, star(4, kRate)) == 6 * 64'000);
+  CHECK(sim::time_of(reduce, switched(4, kGB)) == 6 * 64'000);
 }
 
 TEST_CASE("a plan without steps takes no time and its ranks pass on") {
   Workload w = workload_of(std::make_shared<const Plan>(empty_plan(2)));
   w.operations.push_back({Compute{ranks(2), 5}, 0, {OpId{0}}});
-  Timeline t = sim::run(w, star(2, kRate));
+  Timeline t = sim::run(w, switched(2, kGB));
   CHECK(t.end_ps == 5);
   CHECK(t.spans.size() == 2);
 }
@@ -171,7 +170,7 @@ TEST_CASE(
   Workload w = workload_of(std::make_shared<const Plan>(plan));
   w.operations.push_back({Compute{ranks(1), 1}, 0, {}});
   w.operations.push_back({Compute{ranks(1, 1), 1}, 1, {OpId{0}}});
-  Timeline t = sim::run(w, star(4, kRate));
+  Timeline t = sim::run(w, switched(4, kGB));
   CHECK(t.spans[4] == Span{OpId{1}, -1, Rank{0}, 10'000, 10'001});
   CHECK(t.spans[5] == Span{OpId{2}, -1, Rank{1}, 30'000, 30'001});
 }

@@ -112,7 +112,7 @@ TEST_CASE("random messages on random starts end when the slow engine says") {
 TEST_CASE("a flow alone on its way ends as one that is solved, and keeps its links as busy") {
   // Who observes flows gets them solved, all. On the star a latency is longer than most flows, and
   // begins and ends fall together: a flow comes where another one is just about to end.
-  Topology topologies[] = {cluster(), star(8, 1'000'000'000'000, 1000)};
+  Topology topologies[] = {cluster(), switched(8, 1'000'000'000'000, 1000)};
   sim::FlowObserver nobody;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
@@ -146,7 +146,7 @@ TEST_CASE("messages of a crowded star end when the slow engine says") {
     INFO("seed " << seed);
     Prng prng(seed);
     std::int64_t capacity = prng.between(1000, 3000);
-    Topology topology = star(10, capacity);
+    Topology topology = switched(10, capacity);
     Workload w = all_pairs(10, [&](std::int32_t, std::int32_t) { return prng.between(1, 40); });
     std::vector<Started> started;
     for (const Operation& operation : w.operations) {
@@ -165,24 +165,24 @@ TEST_CASE("16,256 equal messages all end together") {
   // Each of 256 port sides carries 127 flows: 25.4e9 / 127 = 200e6 bytes/s each, 25e6 bytes take
   // 125 ms.
   Workload w = all_pairs(128, [](std::int32_t, std::int32_t) { return std::int64_t{25'000'000}; });
-  Timeline t = sim::run(w, star(128, 25'400'000'000), {true, false});
+  Timeline t = sim::run(w, switched(128, 25'400'000'000), {true, false});
   REQUIRE(t.flows.size() == 16'256);
   CHECK(std::all_of(t.flows.begin(), t.flows.end(),
                     [](const FlowSpan& flow) { return flow.end_ps == 125'000'000'000; }));
   // 25e9 does not divide: the slowest get floor(25e9 / 127), some a byte/s or two of what rounding
   // leaves.
   std::int64_t slowest = transfer_ps(25'000'000, 25'000'000'000 / 127);
-  CHECK(sim::run(w, star(128, 25'000'000'000)).end_ps == slowest);
+  CHECK(sim::run(w, switched(128, 25'000'000'000)).end_ps == slowest);
   // The collective is the same traffic.
   Workload one;
   one.operations.push_back(
       {BareCollective{CollectiveKind::AllToAll, Algorithm::Direct, ranks(128), 25'000'000}, 0, {}});
-  CHECK(sim::run(one, star(128, 25'000'000'000)).end_ps == slowest);
+  CHECK(sim::run(one, switched(128, 25'000'000'000)).end_ps == slowest);
 }
 
 TEST_CASE("16,256 messages of 97 sizes end as other solvers say", "[slow]") {
   Workload w = all_pairs(128, uneven_bytes);
-  Timeline t = sim::run(w, star(128, 25'000'000'000), {true, false});
+  Timeline t = sim::run(w, switched(128, 25'000'000'000), {true, false});
   REQUIRE(t.flows.size() == 16'256);
   Int128 sum = 0;
   std::int64_t bytes = 0, first = 0;
@@ -209,7 +209,7 @@ TEST_CASE("two runs give the same timeline, span by span") {
       {BareCollective{CollectiveKind::AllToAll, Algorithm::Direct, ranks(12, 6), 777},
        101,
        {OpId{5}}});
-  Topology topology = star(24, 25'000'000'000, 1'000'000);
+  Topology topology = switched(24, 25'000'000'000, 1'000'000);
   Timeline a = sim::run(w, topology, {true, true}), b = sim::run(w, topology, {true, true});
   CHECK(a.end_ps == b.end_ps);
   CHECK(a.spans == b.spans);
@@ -230,7 +230,7 @@ TEST_CASE("a ring all-reduce of 1024 ranks is 2046 rounds") {
                                          std::int64_t{1} << 30},
                           0,
                           {}});
-  Timeline t = sim::run(w, star(1024, 25'000'000'000, 1'000'000));
+  Timeline t = sim::run(w, switched(1024, 25'000'000'000, 1'000'000));
   CHECK(t.end_ps == 2046 * std::int64_t{42'943'040});
   CHECK(t.resources[to_index(out_of(7))].bytes == 2046 * std::int64_t{1 << 20});
 }

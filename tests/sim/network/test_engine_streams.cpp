@@ -8,13 +8,12 @@
 #include "sim/network/engine.h"
 #include "tests/sim/network/networks.h"
 #include "tests/support/prng.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::test;
 
 namespace {
-
-constexpr std::int64_t kGB = 1'000'000'000;
 
 Operation compute(std::vector<Rank> on, std::int64_t duration_ps, std::int32_t stream = 0,
                   std::vector<OpId> after = {}) {
@@ -26,7 +25,7 @@ Operation compute(std::vector<Rank> on, std::int64_t duration_ps, std::int32_t s
 TEST_CASE("operations of one stream follow each other, those of two streams do not") {
   Workload w;
   w.operations = {compute(ranks(1), 10), compute(ranks(1), 20), compute(ranks(1), 5, 1)};
-  Timeline t = sim::run(w, star(1, kGB));
+  Timeline t = sim::run(w, switched(1, kGB));
   CHECK(t.spans == std::vector<Span>{{OpId{0}, -1, Rank{0}, 0, 10},
                                      {OpId{1}, -1, Rank{0}, 10, 30},
                                      {OpId{2}, -1, Rank{0}, 0, 5}});
@@ -38,7 +37,7 @@ TEST_CASE("an operation comes after whole operations, on every rank of them") {
   Workload w;
   w.operations = {compute(ranks(1, 1), 30), compute(ranks(2), 10),
                   compute(ranks(1, 2), 1, 0, {OpId{1}})};
-  Timeline t = sim::run(w, star(3, kGB));
+  Timeline t = sim::run(w, switched(3, kGB));
   CHECK(t.spans[1] == Span{OpId{1}, -1, Rank{0}, 0, 10});
   CHECK(t.spans[2] == Span{OpId{1}, -1, Rank{1}, 30, 40});
   CHECK(t.spans[3] == Span{OpId{2}, -1, Rank{2}, 40, 41});
@@ -47,24 +46,24 @@ TEST_CASE("an operation comes after whole operations, on every rank of them") {
 TEST_CASE("after may name a later operation, and the same one twice") {
   Workload w;
   w.operations = {compute(ranks(1), 10, 0, {OpId{1}, OpId{1}}), compute(ranks(1), 7, 1)};
-  CHECK(sim::run(w, star(1, kGB)).end_ps == 17);
+  CHECK(sim::run(w, switched(1, kGB)).end_ps == 17);
 }
 
 TEST_CASE("operations without ranks and without duration pass at once") {
   Workload w;
   w.operations = {compute(ranks(1), 10), compute({}, 99, 0, {OpId{0}}),
                   compute(ranks(1, 1), 0, 0, {OpId{1}}), compute(ranks(1, 1), 5, 0)};
-  Timeline t = sim::run(w, star(2, kGB));
+  Timeline t = sim::run(w, switched(2, kGB));
   CHECK(t.end_ps == 15);
   CHECK(t.spans[1] == Span{OpId{2}, -1, Rank{1}, 10, 10});
-  CHECK(sim::run(Workload{}, star(2, kGB)).end_ps == 0);
+  CHECK(sim::run(Workload{}, switched(2, kGB)).end_ps == 0);
 }
 
 TEST_CASE("a collective of one rank takes no time") {
   Workload w;
   w.operations.push_back(
       {BareCollective{CollectiveKind::AllReduce, Algorithm::Ring, ranks(1), 1 << 20}, 0, {}});
-  Timeline t = sim::run(w, star(2, kGB, 500));
+  Timeline t = sim::run(w, switched(2, kGB, 500));
   CHECK(t.end_ps == 0);
   CHECK(t.spans == std::vector<Span>{{OpId{0}, -1, Rank{0}, 0, 0}});
 }
@@ -73,7 +72,7 @@ TEST_CASE("a long chain of operations that take no time needs no stack") {
   Workload w;
   for (int i = 0; i < 300'000; ++i) w.operations.push_back(compute(ranks(1), 0));
   w.operations.push_back(compute(ranks(1), 3));
-  CHECK(sim::run(w, star(1, kGB)).end_ps == 3);
+  CHECK(sim::run(w, switched(1, kGB)).end_ps == 3);
 }
 
 TEST_CASE("what cannot finish is named") {
@@ -85,7 +84,7 @@ TEST_CASE("what cannot finish is named") {
     }
     return "finished";
   };
-  Topology two = star(2, kGB);
+  Topology two = switched(2, kGB);
   Workload cycle;
   cycle.operations = {compute(ranks(1), 1, 0, {OpId{1}}), compute(ranks(1), 1, 1, {OpId{0}})};
   CHECK_THAT(reason(cycle, two),
@@ -139,6 +138,6 @@ TEST_CASE("random computes start exactly when the last thing they wait for ends"
         complete.back() = std::max(complete.back(), free);
       }
     }
-    REQUIRE(sim::run(w, star(4, kGB)).spans == expected);
+    REQUIRE(sim::run(w, switched(4, kGB)).spans == expected);
   }
 }

@@ -6,6 +6,7 @@
 #include "sim/network/engine.h"
 #include "tests/sim/network/networks.h"
 #include "tests/support/prng.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::test;
@@ -13,7 +14,6 @@ using sim::Fault;
 
 namespace {
 
-constexpr std::int64_t kGB = 1'000'000'000;  // a byte takes 1000 ps
 constexpr std::int64_t kHalf = kRatioOne / 2;
 
 Fault at_share(std::int64_t share, std::int64_t from_ps, ResourceId resource = out_of(0)) {
@@ -21,7 +21,7 @@ Fault at_share(std::int64_t share, std::int64_t from_ps, ResourceId resource = o
 }
 
 std::int64_t end_of(const Workload& w, const std::vector<Fault>& faults,
-                    const Topology& topology = star(4, kGB)) {
+                    const Topology& topology = switched(4, kGB)) {
   return sim::run(w, topology, {.faults = faults}).end_ps;
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("flows that share a link which changes keep sharing it") {
   // One of them is held below by its own way in: the other takes what it leaves.
   CHECK(end_of(w, {at_share(kRatioOne / 4, 0, into(1))}) == 16'000);
   Timeline t =
-      sim::run(w, star(4, kGB),
+      sim::run(w, switched(4, kGB),
                {.record_flows = true, .faults = std::vector{at_share(kRatioOne / 4, 0, into(1))}});
   CHECK(t.flows[0].end_ps == 16'000);
   CHECK(t.flows[1].end_ps == 5'334);  // 4 bytes at 0.75
@@ -104,8 +104,8 @@ TEST_CASE("a link at half its rate from the start is a link of half the rate") {
 TEST_CASE("an extra latency delays what begins behind it") {
   Workload w;
   w.operations = {message(0, 1, 8, 0), message(0, 1, 8, 1)};
-  auto with = [&](Fault fault) { return end_of(w, {fault}, star(4, kGB, 100)); };
-  CHECK(end_of(w, {}, star(4, kGB, 100)) == 16'200);
+  auto with = [&](Fault fault) { return end_of(w, {fault}, switched(4, kGB, 100)); };
+  CHECK(end_of(w, {}, switched(4, kGB, 100)) == 16'200);
   CHECK(with({Fault::Kind::LinkLatency, 0, 500, out_of(0)}) == 17'200);
   CHECK(with({Fault::Kind::LinkLatency, 1'000, 500, out_of(0)}) == 16'700);
   CHECK(with({Fault::Kind::LinkLatency, 0, 500, out_of(1)}) == 16'200);
@@ -118,7 +118,7 @@ TEST_CASE("a rank that is slow computes slowly, in the midst of a compute too") 
   Workload w;
   w.operations = {{Compute{{Rank{0}}, 4'000}, 0, {}}, {Compute{{Rank{1}}, 4'000}, 0, {}}};
   Fault slow{Fault::Kind::RankShare, 1'000, kHalf, {}, Rank{0}};
-  Timeline t = sim::run(w, star(4, kGB), {.faults = std::vector{slow}});
+  Timeline t = sim::run(w, switched(4, kGB), {.faults = std::vector{slow}});
   CHECK(t.spans[0].end_ps == 7'000);
   CHECK(t.spans[1].end_ps == 4'000);
   Fault well{Fault::Kind::RankShare, 3'000, kRatioOne, {}, Rank{0}};
@@ -130,7 +130,7 @@ TEST_CASE("a later fault of the same kind and place replaces the one before it")
   Workload w;
   w.operations = {message(0, 1, 8, 0), message(0, 1, 8, 1)};
   auto with = [&](Fault first, Fault later) {
-    return end_of(w, {first, later}, star(4, kGB, 100));
+    return end_of(w, {first, later}, switched(4, kGB, 100));
   };
   CHECK(with({Fault::Kind::LinkLatency, 0, 500, out_of(0)},
              {Fault::Kind::LinkLatency, 1'000, 200, out_of(0)}) == 16'900);
@@ -159,7 +159,7 @@ TEST_CASE("of transfers that wait for ever the one that began first is named") {
 
 TEST_CASE("a link is busy while something moves on it, however often its rate changes") {
   auto busy = [](const std::vector<Fault>& faults) {
-    return sim::run(one_message(), star(4, kGB), {.faults = faults})
+    return sim::run(one_message(), switched(4, kGB), {.faults = faults})
         .resources[to_index(out_of(0))]
         .busy_ps;
   };
@@ -178,7 +178,7 @@ TEST_CASE("a transport's own latency is delayed like a route's") {
     }
     Transfers collective(const BareCollective&) override { return Transfers::none(0); }
   } carried;
-  CHECK(sim::run(one_message(), star(4, kGB),
+  CHECK(sim::run(one_message(), switched(4, kGB),
                  {.carriers = {&carried, {}},
                   .faults = std::vector<Fault>{{Fault::Kind::LinkLatency, 0, 500, out_of(0)}}})
             .end_ps == 10'500);

@@ -8,18 +8,17 @@
 #include "sim/study/critical_path.h"
 #include "sim/study/recorded_run.h"
 #include "tests/sim/network/networks.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::test;
 
 namespace {
 
-constexpr std::int64_t kGB = 1'000'000'000;  // a byte takes 1000 ps
-
 // Compute at half its rate beside kernels, kernels at 0.8 of theirs beside compute; engines at 0.9
 // and 0.5.
 Topology machine(std::int64_t sms = 0) {
-  NodeTemplate node = star(4, kGB).node();
+  NodeTemplate node = switched(4, kGB).node();
   if (sms > 0) node.machine.set(Figure::Sms, sms * kRatioOne);
   if (sms == 0) {
     node.machine.set(Figure::ComputeUnderNccl, 500'000);

@@ -9,15 +9,14 @@
 #include "sim/network/engine.h"
 #include "sim/network/program.h"
 #include "tests/sim/network/networks.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::test;
 
 namespace {
 
-constexpr std::int64_t kGB = 1'000'000'000;  // a byte takes 1000 ps
-
-Operation compute(std::int32_t rank, std::int64_t duration_ps, std::int32_t stream = 0) {
+Operation compute_on(std::int32_t rank, std::int64_t duration_ps, std::int32_t stream = 0) {
   return {Compute{{Rank{rank}}, duration_ps}, stream, {}};
 }
 
@@ -44,7 +43,7 @@ std::vector<std::int64_t> starts(const Timeline& timeline, std::size_t operation
   return out;
 }
 
-std::int64_t end_of(const Workload& w) { return sim::run(w, star(4, kGB)).end_ps; }
+std::int64_t end_of(const Workload& w) { return sim::run(w, switched(4, kGB)).end_ps; }
 
 std::string reason(const Workload& w, const Topology& topology) {
   try {
@@ -56,7 +55,7 @@ std::string reason(const Workload& w, const Topology& topology) {
 }
 
 Topology with_queue(std::int64_t launches) {
-  Topology plain = star(4, kGB);
+  Topology plain = switched(4, kGB);
   NodeTemplate node = plain.node();
   node.machine.set(Figure::LaunchQueue, launches * kRatioOne);
   return Topology("star", node, {}, 1);
@@ -70,16 +69,17 @@ TEST_CASE("operations of one communicator follow each other, whatever their stre
   Workload apart, one;
   apart.operations = {sent(0, 1, 8, 0, 1), sent(0, 2, 8, 1, 2)};
   one.operations = {sent(0, 1, 8, 0, 1), sent(0, 2, 8, 1, 1)};
-  auto starts_of = [](const Workload& w) { return starts(sim::run(w, star(4, kGB)), 2); };
+  auto starts_of = [](const Workload& w) { return starts(sim::run(w, switched(4, kGB)), 2); };
   CHECK(starts_of(apart) == std::vector<std::int64_t>{0, 0});
   CHECK(starts_of(one) == std::vector<std::int64_t>{0, 0});  // rank 2 is there at once
-  Timeline t = sim::run(one, star(4, kGB), {.record_flows = true});
+  Timeline t = sim::run(one, switched(4, kGB), {.record_flows = true});
   CHECK(t.flows[1].start_ps == 8'000);
-  CHECK(sim::run(apart, star(4, kGB), {.record_flows = true}).flows[1].start_ps == 0);
+  CHECK(sim::run(apart, switched(4, kGB), {.record_flows = true}).flows[1].start_ps == 0);
   // Who ignores communicators gets the first.
   sim::Order order(one, {.communicators = false});
-  CHECK(sim::run(one, star(4, kGB), {.record_flows = true, .order = &order}).flows[1].start_ps ==
-        0);
+  CHECK(
+      sim::run(one, switched(4, kGB), {.record_flows = true, .order = &order}).flows[1].start_ps ==
+      0);
 }
 
 TEST_CASE("a communicator is one per rank: other ranks go on") {
@@ -100,11 +100,11 @@ TEST_CASE("what is asynchronous waits for its stream and its stream does not wai
   // Rank 0: compute 5000, send 8 bytes, compute 5000. Waiting for it: 5000 + 8000 + 5000. Async:
   // the second compute runs beside it.
   Workload w;
-  w.operations = {compute(0, 5'000), sent(0, 1, 8, 0, 1), compute(0, 5'000)};
+  w.operations = {compute_on(0, 5'000), sent(0, 1, 8, 0, 1), compute_on(0, 5'000)};
   CHECK(end_of(w) == 18'000);
   w.operations[1] = with_seats(w.operations[1], {{OpId{1}, 0, true}, {OpId{1}, 0, true}});
   CHECK(end_of(w) == 13'000);
-  CHECK(starts(sim::run(w, star(4, kGB)), 3)[2] == 5'000);
+  CHECK(starts(sim::run(w, switched(4, kGB)), 3)[2] == 5'000);
   // Two of them follow each other all the same where they have a communicator.
   w.operations.push_back(with_seats(sent(0, 2, 8, 0, 1), {{OpId{3}, 0, true}, {OpId{3}, 0, true}}));
   CHECK(end_of(w) == 21'000);
@@ -118,43 +118,43 @@ TEST_CASE("a batch starts together and is waited for as one") {
     Operation there = sent(0, 1, 8, 0, 1), back = sent(1, 0, 4, 0, 1);
     there.seats = {{OpId{0}, 0, false, batch}, {OpId{2}, 0, false, batch}};
     back.seats = {{OpId{1}, 0, false, batch}, {OpId{1}, 0, false, batch}};
-    w.operations = {there, back, compute(0, 1'000)};
+    w.operations = {there, back, compute_on(0, 1'000)};
     return w;
   };
   CHECK_THAT(
-      reason(build(-1), star(4, kGB)),
+      reason(build(-1), switched(4, kGB)),
       Catch::Contains(
           "operation 0 (message from rank 0 to rank 1) on rank 1 is queued after operation 1"));
-  Timeline t = sim::run(build(7), star(4, kGB));
+  Timeline t = sim::run(build(7), switched(4, kGB));
   CHECK(starts(t, 3) == std::vector<std::int64_t>{0, 0, 8'000});
   CHECK(t.end_ps == 9'000);
 }
 
 TEST_CASE("all of a batch wait for what one of them comes after") {
   Workload w;
-  w.operations = {compute(3, 6'000), sent(0, 1, 8, 0, 1), sent(0, 2, 1, 0, 1)};
+  w.operations = {compute_on(3, 6'000), sent(0, 1, 8, 0, 1), sent(0, 2, 1, 0, 1)};
   for (std::int32_t i = 1; i <= 2; ++i)
     w.operations[to_index(i)].seats = {{OpId{i}, 0, false, 1}, {OpId{i}, 0}};
   w.operations[1].after = {OpId{0}};
-  Timeline t = sim::run(w, star(4, kGB), {.record_flows = true});
+  Timeline t = sim::run(w, switched(4, kGB), {.record_flows = true});
   CHECK(t.flows[0].start_ps == 6'000);
   CHECK(t.flows[1].start_ps == 6'000);
   // For ever, too.
   w.operations[0].after = {OpId{2}};
   CHECK_THAT(
-      reason(w, star(4, kGB)),
+      reason(w, switched(4, kGB)),
       Catch::Contains("operation 2 (message from rank 0 to rank 2) comes after operation 0"));
 }
 
 TEST_CASE("an implicit launch order starts what is issued later later, not behind its end") {
   // Rank 0 issues a message to 1 behind a compute, then one to 2 on a stream of its own.
   Workload w;
-  w.operations = {compute(0, 3'000), sent(0, 1, 8, 0, 1), sent(0, 2, 8, 1, 2)};
+  w.operations = {compute_on(0, 3'000), sent(0, 1, 8, 0, 1), sent(0, 2, 8, 1, 2)};
   auto flows = [&] {
     sim::Order order(w, {.implicit_launch_order = true});
-    return sim::run(w, star(4, kGB), {.record_flows = true, .order = &order}).flows;
+    return sim::run(w, switched(4, kGB), {.record_flows = true, .order = &order}).flows;
   };
-  CHECK(starts(sim::run(w, star(4, kGB)), 3)[2] == 0);
+  CHECK(starts(sim::run(w, switched(4, kGB)), 3)[2] == 0);
   CHECK(flows().back().start_ps == 3'000);
   // What is no communicator's does not count.
   w.operations[1].communicator = -1;
@@ -166,10 +166,10 @@ TEST_CASE("a full launch queue holds back what other streams could start") {
   // Rank 0 issues three computes of 4000 on stream 0, then one on stream 1. Room for two: the last
   // is issued when the second of stream 0 ends.
   Workload w;
-  for (int i = 0; i < 3; ++i) w.operations.push_back(compute(0, 4'000));
-  w.operations.push_back(compute(0, 1'000, 1));
+  for (int i = 0; i < 3; ++i) w.operations.push_back(compute_on(0, 4'000));
+  w.operations.push_back(compute_on(0, 1'000, 1));
   auto last = [&](const Topology& topology) { return starts(sim::run(w, topology), 4)[3]; };
-  CHECK(last(star(4, kGB)) == 0);
+  CHECK(last(switched(4, kGB)) == 0);
   CHECK(last(with_queue(4)) == 0);
   CHECK(last(with_queue(3)) == 4'000);
   CHECK(last(with_queue(2)) == 8'000);
@@ -180,7 +180,7 @@ TEST_CASE("a full launch queue holds back what other streams could start") {
 TEST_CASE("a launch queue that is full of what waits for what it keeps out never empties") {
   // Rank 0's stream 0 waits for a message from 1 that comes after rank 0's own stream 1.
   Workload w;
-  w.operations = {sent(1, 0, 8, 0, -1), compute(0, 10, 1)};
+  w.operations = {sent(1, 0, 8, 0, -1), compute_on(0, 10, 1)};
   w.operations[0].after = {OpId{1}};
   CHECK(reason(w, with_queue(2)) == "finished");
   CHECK_THAT(reason(w, with_queue(1)),
@@ -190,7 +190,7 @@ TEST_CASE("a launch queue that is full of what waits for what it keeps out never
 
 TEST_CASE("a batch is one launch of the queue") {
   Workload w;
-  w.operations = {sent(0, 1, 8, 0, 1), sent(0, 2, 8, 0, 1), compute(0, 10, 1)};
+  w.operations = {sent(0, 1, 8, 0, 1), sent(0, 2, 8, 0, 1), compute_on(0, 10, 1)};
   for (std::int32_t i = 0; i < 2; ++i)
     w.operations[to_index(i)].seats = {{OpId{i}, 0, false, 1}, {OpId{i}, 0}};
   CHECK(starts(sim::run(w, with_queue(2)), 3)[2] == 0);
@@ -201,13 +201,13 @@ TEST_CASE("a setup begins when all its hosts are there and holds back what they 
   // Rank 0's host is held by a first setup with rank 1 (2000), rank 2's is not: the second, of 0
   // and 2, begins at 2000 and takes 3000. Streams run on meanwhile; what stands behind waits.
   Workload w;
-  w.operations = {compute(0, 4'000),
+  w.operations = {compute_on(0, 4'000),
                   {Setup{{Rank{0}, Rank{1}}, 2'000}, 0, {}},
                   {Setup{{Rank{0}, Rank{2}}, 3'000}, 0, {}},
-                  compute(2, 1'000),
-                  compute(0, 1'000, 1),
-                  compute(1, 1'000)};
-  Timeline t = sim::run(w, star(4, kGB));
+                  compute_on(2, 1'000),
+                  compute_on(0, 1'000, 1),
+                  compute_on(1, 1'000)};
+  Timeline t = sim::run(w, switched(4, kGB));
   CHECK(starts(t, 6) == std::vector<std::int64_t>{0, 0, 2'000, 5'000, 5'000, 2'000});
   CHECK(t.end_ps == 6'000);
 }
@@ -222,7 +222,7 @@ TEST_CASE("crossed setups wait for each other") {
   w.operations[0].seats = {{OpId{0}}, {OpId{2}}};
   w.operations[1].seats = {{OpId{1}}, {OpId{3}}};
   CHECK_THAT(
-      reason(w, star(4, kGB)),
+      reason(w, switched(4, kGB)),
       Catch::Contains("operation 0 (setup of ranks 0-1) on rank 1 is issued after operation 1; "
                       "operation 1 (setup of ranks 1-2) on rank 2 is issued after operation 2; "
                       "operation 2 (setup of ranks 0,2) on rank 0 is issued after operation 0"));
@@ -234,5 +234,6 @@ TEST_CASE("an implicit launch order waits for the beginning of a batch, not for 
   for (std::int32_t i = 0; i < 2; ++i)
     w.operations[to_index(i)].seats = {{OpId{i}, 0, false, 1}, {OpId{i}, 0}};
   sim::Order order(w, {.implicit_launch_order = true});
-  CHECK(sim::run(w, star(4, kGB), {.record_flows = true, .order = &order}).flows[2].start_ps == 0);
+  CHECK(sim::run(w, switched(4, kGB), {.record_flows = true, .order = &order}).flows[2].start_ps ==
+        0);
 }

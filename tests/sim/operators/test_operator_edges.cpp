@@ -7,15 +7,12 @@
 #include "core/base/errors.h"
 #include "sim/operators/operators.h"
 #include "sim/operators/random_stream.h"
+#include "tests/support/attribute_list.h"
 
 namespace reshard::sim {
 namespace {
 
-OpAttributes with(std::initializer_list<std::pair<const char*, OpValue>> values) {
-  OpAttributes out;
-  for (const auto& [name, value] : values) out.set(name, value);
-  return out;
-}
+using test::with;
 
 Array computed(std::string_view name, const std::vector<Array>& inputs,
                const OpAttributes& attributes = {}) {

@@ -8,9 +8,12 @@
 #include "core/base/errors.h"
 #include "sim/operators/operators.h"
 #include "sim/operators/random_stream.h"
+#include "tests/support/attribute_list.h"
 
 namespace reshard::sim {
 namespace {
+
+using test::with;
 
 using Catch::Matchers::Contains;
 
@@ -27,12 +30,6 @@ Array rough(const Shape& shape, double by = 0.37) {
   std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i) + by);
   return floats(shape, values);
-}
-
-OpAttributes with(std::initializer_list<std::pair<const char*, OpValue>> values) {
-  OpAttributes out;
-  for (const auto& [name, value] : values) out.set(name, value);
-  return out;
 }
 
 ArrayResults call(std::string_view name, const std::vector<ArrayArgument>& arguments,

@@ -47,6 +47,10 @@ struct ReadPage {
   pugi::xml_node panel(const std::string& id) const {
     return document.select_node(("//section[@id='" + id + "']").c_str()).node();
   }
+  // The figure of this name at the top of the page, as text.
+  std::string figure(const std::string& name) const {
+    return document.select_node(("//dl/div[dt='" + name + "']/dd").c_str()).node().text().get();
+  }
   std::size_t count(const char* path) const { return document.select_nodes(path).size(); }
   pugi::xml_document document;
 };

@@ -32,10 +32,6 @@ List rows_of(pugi::xml_node within) {
   return out;
 }
 
-std::string figure(const ReadPage& page, const std::string& name) {
-  return page.document.select_node(("//dl/div[dt='" + name + "']/dd").c_str()).node().text().get();
-}
-
 ReplayReport replayed(const Topology& topology) {
   test::Rig rig(topology);
   rig.options.critical_path = rig.options.work = true;
@@ -54,10 +50,10 @@ TEST_CASE("a replay's page has its operations, and kinds of them by time") {
   std::string text = replay_page(report, topology);
   CHECK(text == replay_page(report, topology));
   ReadPage page(text);
-  CHECK(figure(page, "time") == duration_text(report.time_ps));
-  CHECK(figure(page, "bound") == duration_text(report.bound_ps));
-  CHECK(figure(page, "received") == bytes_text(report.bytes_received_total));
-  CHECK(figure(page, "operations") == "3");
+  CHECK(page.figure("time") == duration_text(report.time_ps));
+  CHECK(page.figure("bound") == duration_text(report.bound_ps));
+  CHECK(page.figure("received") == bytes_text(report.bytes_received_total));
+  CHECK(page.figure("operations") == "3");
   List rows = rows_of(page.panel("operations").child("details"));
   REQUIRE(rows.size() == 3);
   const ReplayRow& large = report.requests[1];
@@ -123,8 +119,8 @@ TEST_CASE("a comparison's page names whose figures are whose, and folds long lis
   };
   ReadPage page(
       compare_page(compare_reports(report(1'000'000), "old.json", report(500'000), "new.json")));
-  CHECK(figure(page, "time of b") == "500.000 ns");
-  CHECK(figure(page, "peak memory") == "64 B");
+  CHECK(page.figure("time of b") == "500.000 ns");
+  CHECK(page.figure("peak memory") == "64 B");
   CHECK(page.count("//li[.='b: new.json']") == 1);
   pugi::xml_node links = page.panel("list0");
   CHECK(links.child("h2").text().get() == std::string("Links"));
@@ -146,8 +142,8 @@ TEST_CASE("a sweep's page has a row per planner and one per pair") {
                  {"2", "S(0)", "S(1)", "rule", 400, 4, 100, {}, ""},
                  {"2", "S(0)", "S(1)", "p2p", std::nullopt, std::nullopt, 100, {}, "why not"}};
   ReadPage page(sweep_page(report));
-  CHECK(figure(page, "requests") == "3");
-  CHECK(figure(page, "planned and proved") == "2");
+  CHECK(page.figure("requests") == "3");
+  CHECK(page.figure("planned and proved") == "2");
   CHECK(rows_of(page.panel("planners")) ==
         List{"2|rule|2|1|0|2.0000|4.0000|S(0) -> S(1)|-", "2|p2p|1|0|1|3.0000|3.0000|R -> S(0)|-"});
   CHECK(rows_of(page.panel("pairs")) ==
@@ -174,10 +170,10 @@ TEST_CASE("a validation's page has predicted beside measured") {
   report.values.shards[0].wrong =
       PatternMismatch{.count = 5, .index = 0, .expected = 1, .found = 2};
   ReadPage page(validate_page(report, *run.study, runs[1]));
-  CHECK(figure(page, "measured") == duration_text(3 * run.report.time_ps));
-  CHECK(figure(page, "predicted") == duration_text(run.report.time_ps));
-  CHECK(figure(page, "measured to predicted") == "3.0000");
-  CHECK(figure(page, "wrong elements") == "5");
+  CHECK(page.figure("measured") == duration_text(3 * run.report.time_ps));
+  CHECK(page.figure("predicted") == duration_text(run.report.time_ps));
+  CHECK(page.figure("measured to predicted") == "3.0000");
+  CHECK(page.figure("wrong elements") == "5");
   CHECK(page.panel("measured-timeline"));
   List rows = rows_of(page.panel("measured"));
   REQUIRE(rows.size() == run.report.steps.size() + 1);

@@ -34,10 +34,6 @@ void check_alone(const std::string& page) {
     CHECK(page.find(word) == std::string::npos);
 }
 
-std::string figure(const ReadPage& page, const std::string& name) {
-  return page.document.select_node(("//dl/div[dt='" + name + "']/dd").c_str()).node().text().get();
-}
-
 }  // namespace
 
 TEST_CASE("a page is one file, well-formed, and the same every time") {
@@ -102,12 +98,12 @@ TEST_CASE("what is no character of XML becomes one that is") {
 TEST_CASE("the figures on top are the report's") {
   StudiedRun run = two_nodes();
   ReadPage page(run.page());
-  CHECK(figure(page, "time") == duration_text(run.report.time_ps));
-  CHECK(figure(page, "bound") == duration_text(run.report.bound.time_ps()));
-  CHECK(figure(page, "ratio to bound") ==
+  CHECK(page.figure("time") == duration_text(run.report.time_ps));
+  CHECK(page.figure("bound") == duration_text(run.report.bound.time_ps()));
+  CHECK(page.figure("ratio to bound") ==
         ratio_text(ratio_e4(run.report.time_ps, run.report.bound.time_ps())));
-  CHECK(figure(page, "received, fullest rank") == bytes_text(run.report.bytes.received_max));
-  CHECK(figure(page, "peak memory") == bytes_text(run.report.bytes.peak_max));
+  CHECK(page.figure("received, fullest rank") == bytes_text(run.report.bytes.received_max));
+  CHECK(page.figure("peak memory") == bytes_text(run.report.bytes.peak_max));
   // A row per planner but auto, and the one that was taken is the plan's.
   CHECK(page.count("//section[@id='alternatives']//tbody/tr") == planners().size() - 1);
   CHECK(page.document.select_node("//tr[@class='taken']/td").node().text().get() ==

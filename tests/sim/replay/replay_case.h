@@ -3,6 +3,8 @@
 // store, as the tools make them.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -37,6 +39,24 @@ inline std::string redistribute(const std::string& dtype, const std::string& sha
   return "{\"op\": \"redistribute\", \"dtype\": \"" + dtype + "\", \"shape\": " + shape +
          ", \"from\": \"" + from + "\", \"to\": \"" + to + "\", \"mesh\": \"" + mesh + "\"" + more +
          "}";
+}
+
+// One end of a message: `op` is send, recv, isend or irecv.
+inline std::string end(const char* op, int rank, int peer, const std::string& more = "") {
+  return fmt::format(R"({{"op": "{}", "rank": {}, "peer": {}, "bytes": 100000{}}})", op, rank, peer,
+                     more);
+}
+
+// A rank's call of an all_reduce.
+inline std::string call(int rank, const std::string& communicator, int stream = 0,
+                        const std::string& more = "") {
+  return fmt::format(R"({{"op": "collective", "kind": "all_reduce", "rank": {}, "comm": "{}", )"
+                     R"("bytes": 8, "stream": {}{}}})",
+                     rank, communicator, stream, more);
+}
+
+inline std::string compute(int rank, std::int64_t ps, const std::string& more = "") {
+  return fmt::format(R"({{"op": "compute", "ranks": "{}", "duration_ps": {}{}}})", rank, ps, more);
 }
 
 class Rig {

@@ -9,21 +9,9 @@
 
 using namespace reshard;
 using namespace reshard::sim;
+using reshard::test::call;
+using reshard::test::end;
 using reshard::test::trace_of;
-
-namespace {
-
-std::string end(const char* op, int rank, int peer) {
-  return fmt::format(R"({{"op": "{}", "rank": {}, "peer": {}, "bytes": 100000}})", op, rank, peer);
-}
-
-std::string call(int rank, const std::string& communicator, int stream) {
-  return fmt::format(R"({{"op": "collective", "kind": "all_reduce", "rank": {}, "comm": "{}", )"
-                     R"("bytes": 8, "stream": {}}})",
-                     rank, communicator, stream);
-}
-
-}  // namespace
 
 TEST_CASE("a long circle of waits is told in a table of its ranks and lines") {
   // Each of twelve receives from the one before it before it sends to the next.

@@ -11,29 +11,17 @@
 
 using namespace reshard;
 using namespace reshard::sim;
+using reshard::test::call;
+using reshard::test::compute;
+using reshard::test::end;
 using reshard::test::trace_of;
 
 namespace {
 
-const std::string kHeader = R"({"reshard_trace": 1, "comms": {"a": "0-2", "b": "0-2"}})";
+const std::string kTwoCommsHeader = R"({"reshard_trace": 1, "comms": {"a": "0-2", "b": "0-2"}})";
 
-std::string end(const char* op, int rank, int peer, const std::string& more = "") {
-  return fmt::format(R"({{"op": "{}", "rank": {}, "peer": {}, "bytes": 100000{}}})", op, rank, peer,
-                     more);
-}
-
-std::string call(int rank, const char* communicator, int stream = 0, const std::string& more = "") {
-  return fmt::format(R"({{"op": "collective", "kind": "all_reduce", "rank": {}, "comm": "{}", )"
-                     R"("bytes": 8, "stream": {}{}}})",
-                     rank, communicator, stream, more);
-}
-
-std::string compute(int rank, std::int64_t ps, const std::string& more = "") {
-  return fmt::format(R"({{"op": "compute", "ranks": "{}", "duration_ps": {}{}}})", rank, ps, more);
-}
-
-ReplayReport replayed(const std::vector<std::string>& lines, const std::string& header = kHeader,
-                      bool implicit = false) {
+ReplayReport replayed_calls(const std::vector<std::string>& lines,
+                            const std::string& header = kTwoCommsHeader, bool implicit = false) {
   Topology topology = test::star(4);  // 100 GB/s a port, 1 us
   test::Rig rig(topology);
   rig.options.implicit_launch_order = implicit;
@@ -41,7 +29,7 @@ ReplayReport replayed(const std::vector<std::string>& lines, const std::string& 
 }
 
 std::string hang_of(const std::vector<std::string>& lines, bool implicit = false) {
-  ReplayReport report = replayed(lines, kHeader, implicit);
+  ReplayReport report = replayed_calls(lines, kTwoCommsHeader, implicit);
   return report.findings.empty() ? "runs" : report.findings.front().what;
 }
 
@@ -57,10 +45,10 @@ TEST_CASE("messages of one communicator follow each other on every rank that has
                                     end("recv", 2, 0, second)};
   };
   const std::string a = R"(, "comm": "a")", b = R"(, "comm": "b")";
-  CHECK(replayed(lines(a, a)).time_ps == 2 * kMessagePs);
+  CHECK(replayed_calls(lines(a, a)).time_ps == 2 * kMessagePs);
   // Both go out of one port at half the rate: 1 us and 2 * 1 us.
-  CHECK(replayed(lines(a, b)).time_ps == 3'000'000);
-  CHECK(replayed(lines("", "")).time_ps == 3'000'000);
+  CHECK(replayed_calls(lines(a, b)).time_ps == 3'000'000);
+  CHECK(replayed_calls(lines("", "")).time_ps == 3'000'000);
 }
 
 TEST_CASE("collectives without a name are of their group's own communicator") {
@@ -70,7 +58,7 @@ TEST_CASE("collectives without a name are of their group's own communicator") {
                          R"("bytes": 200000, "stream": {}}})",
                          ranks, stream);
     };
-    return replayed({line(first, 0), line(second, 1)}).time_ps;
+    return replayed_calls({line(first, 0), line(second, 1)}).time_ps;
   };
   // Two ranks, two rounds of half the bytes: 2 * (1 us + 1 us). Of one group they follow each
   // other; of two they share the way out of rank 0 and the way into it.
@@ -107,10 +95,10 @@ TEST_CASE("launches of two communicators in orders that contradict each other ar
         "t.jsonl:2: communicators are used in contradicting orders, and no stream imposes one "
         "(NCCL_LAUNCH_ORDER_IMPLICIT would): rank 0 launches line 2 (all_reduce) before "
         "line 3 (all_reduce), rank 1 launches line 4 (all_reduce) before line 5 (all_reduce)");
-  CHECK(replayed(crossed).findings.front().ranks == std::vector<Rank>{Rank{0}, Rank{1}});
+  CHECK(replayed_calls(crossed).findings.front().ranks == std::vector<Rank>{Rank{0}, Rank{1}});
   CHECK(hang_of(crossed, true) == "runs");
-  CHECK(
-      replayed(crossed, R"({"reshard_trace": 1, "launch_order_implicit": true})").findings.empty());
+  CHECK(replayed_calls(crossed, R"({"reshard_trace": 1, "launch_order_implicit": true})")
+            .findings.empty());
   // Alike everywhere.
   std::swap(crossed[2], crossed[3]);
   CHECK(hang_of(crossed) == "runs");
@@ -130,12 +118,12 @@ TEST_CASE("launches that streams or after put in order contradict nothing") {
       R"({"reshard_trace": 1, "comms": {"x": "0,1", "y": "1,2", "z": "0,2"}})";
   std::vector<std::string> cycle{call(0, "x", 0), call(0, "z", 1), call(1, "y", 1),
                                  call(1, "x", 0), call(2, "z", 1), call(2, "y", 0)};
-  ReplayReport report = replayed(cycle, header);
+  ReplayReport report = replayed_calls(cycle, header);
   REQUIRE(report.findings.size() == 1);
   CHECK(report.findings[0].ranks == std::vector<Rank>{Rank{0}, Rank{1}, Rank{2}});
   CHECK(report.findings[0].lines == std::vector<std::int64_t>{2, 3, 4, 5, 6, 7});
   std::swap(cycle[4], cycle[5]);
-  CHECK(replayed(cycle, header).findings.empty());
+  CHECK(replayed_calls(cycle, header).findings.empty());
 }
 
 TEST_CASE("a batch exchanges what one after the other would block") {
@@ -145,7 +133,7 @@ TEST_CASE("a batch exchanges what one after the other would block") {
                                     compute(0, 1'000)};
   };
   CHECK_THAT(hang_of(lines(R"(, "comm": "a")")), Catch::StartsWith("t.jsonl:2: operations wait"));
-  ReplayReport report = replayed(lines(R"(, "comm": "a", "batch": 1)"));
+  ReplayReport report = replayed_calls(lines(R"(, "comm": "a", "batch": 1)"));
   CHECK(report.findings.empty());
   CHECK(report.time_ps == kMessagePs + 1'000);
 }
@@ -153,20 +141,20 @@ TEST_CASE("a batch exchanges what one after the other would block") {
 TEST_CASE("isend and irecv hold nobody back, what comes after them by name waits") {
   std::vector<std::string> lines{end("isend", 0, 1, R"(, "comm": "a", "id": "m")"),
                                  compute(0, 3'000'000), end("recv", 1, 0, R"(, "comm": "a")")};
-  CHECK(replayed(lines).time_ps == 3'000'000);
+  CHECK(replayed_calls(lines).time_ps == 3'000'000);
   lines.push_back(compute(0, 3'000'000, R"(, "after": "m", "stream": 1)"));
-  CHECK(replayed(lines).time_ps == kMessagePs + 3'000'000);
+  CHECK(replayed_calls(lines).time_ps == kMessagePs + 3'000'000);
   lines[0] = end("send", 0, 1, R"(, "comm": "a", "id": "m")");
-  CHECK(replayed(lines).time_ps == kMessagePs + 3'000'000);
+  CHECK(replayed_calls(lines).time_ps == kMessagePs + 3'000'000);
   lines.pop_back();
-  CHECK(replayed(lines).time_ps == kMessagePs + 3'000'000);
+  CHECK(replayed_calls(lines).time_ps == kMessagePs + 3'000'000);
   lines[0] = end("send", 0, 1, R"(, "comm": "a", "async": true)");
-  CHECK(replayed(lines).time_ps == 3'000'000);
+  CHECK(replayed_calls(lines).time_ps == 3'000'000);
 }
 
 TEST_CASE("a rank that comes late is named with what others waited") {
-  ReplayReport report = replayed({call(0, "a"), compute(1, 10'000'000), call(1, "a"), call(2, "a"),
-                                  call(0, "b"), call(1, "b"), call(2, "b")});
+  ReplayReport report = replayed_calls({call(0, "a"), compute(1, 10'000'000), call(1, "a"),
+                                        call(2, "a"), call(0, "b"), call(1, "b"), call(2, "b")});
   REQUIRE(report.late.size() == 1);
   CHECK(report.late[0].rank == Rank{1});
   CHECK(report.lines[to_index(report.late[0].op)] == 4);
@@ -174,11 +162,11 @@ TEST_CASE("a rank that comes late is named with what others waited") {
   CHECK(report.late[0].late_ps == 10'000'000);
   CHECK(report.late[0].waited_ps == 20'000'000);
   // Two that come together are not late; nor is one whom a message kept.
-  CHECK(replayed({call(0, "a"), compute(1, 10'000'000), call(1, "a"), compute(2, 10'000'000),
-                  call(2, "a")})
+  CHECK(replayed_calls({call(0, "a"), compute(1, 10'000'000), call(1, "a"), compute(2, 10'000'000),
+                        call(2, "a")})
             .late.empty());
-  CHECK(replayed({call(0, "a"), end("recv", 1, 3), call(1, "a"), compute(3, 10'000'000),
-                  end("send", 3, 1), call(2, "a")})
+  CHECK(replayed_calls({call(0, "a"), end("recv", 1, 3), call(1, "a"), compute(3, 10'000'000),
+                        end("send", 3, 1), call(2, "a")})
             .late.empty());
 }
 
@@ -191,7 +179,7 @@ TEST_CASE("a launch queue that holds what waits for what it keeps out is told") 
     NodeTemplate node = test::star(4).node();
     node.machine.set(Figure::LaunchQueue, launches * kRatioOne);
     test::Rig rig(Topology("star", node, {}, 1));
-    return rig.replay(trace_of(kHeader, lines));
+    return rig.replay(trace_of(kTwoCommsHeader, lines));
   };
   CHECK(with_queue(2).time_ps == kMessagePs + 1'000);
   ReplayReport full = with_queue(1);
@@ -209,10 +197,10 @@ TEST_CASE("of a batch that fills the launch queue what is not over is named") {
   node.machine.set(Figure::LaunchQueue, kRatioOne);
   test::Rig rig(Topology("star", node, {}, 1));
   ReplayReport report =
-      rig.replay(trace_of(kHeader, {end("send", 0, 2, batch), end("send", 0, 1, batch),
-                                    compute(0, 1'000, R"(, "id": "c", "stream": 1)"),
-                                    compute(1, 1'000, R"(, "after": "c")"), end("recv", 1, 0, a),
-                                    end("recv", 2, 0, a)}));
+      rig.replay(trace_of(kTwoCommsHeader, {end("send", 0, 2, batch), end("send", 0, 1, batch),
+                                            compute(0, 1'000, R"(, "id": "c", "stream": 1)"),
+                                            compute(1, 1'000, R"(, "after": "c")"),
+                                            end("recv", 1, 0, a), end("recv", 2, 0, a)}));
   REQUIRE(report.findings.size() == 1);
   CHECK(
       report.findings[0].what ==
@@ -229,9 +217,9 @@ TEST_CASE("what follows a batch on some rank may be launched before it on anothe
   std::vector<std::string> lines{end("send", 0, 1, batch), end("recv", 0, 1, batch),
                                  call(0, "b", 0),          call(1, "b", 1),
                                  end("send", 1, 0, batch), end("recv", 1, 0, batch)};
-  CHECK(replayed(lines, header).findings.empty());
+  CHECK(replayed_calls(lines, header).findings.empty());
   lines[2] = call(0, "b", 1);
-  CHECK(replayed(lines, header).findings.size() == 1);
+  CHECK(replayed_calls(lines, header).findings.size() == 1);
 }
 
 TEST_CASE("every operation of a batch is launched where the batch is") {
@@ -239,9 +227,9 @@ TEST_CASE("every operation of a batch is launched where the batch is") {
   const std::string batch = R"(, "comm": "a", "batch": 1)", a = R"(, "comm": "a")";
   const std::string header = R"({"reshard_trace": 1, "comms": {"a": "0-2", "b": "0,2"}})";
   ReplayReport report =
-      replayed({end("send", 0, 1, batch), end("send", 0, 2, batch), call(0, "b", 1),
-                end("recv", 1, 0, a), call(2, "b", 1), end("recv", 2, 0, a)},
-               header);
+      replayed_calls({end("send", 0, 1, batch), end("send", 0, 2, batch), call(0, "b", 1),
+                      end("recv", 1, 0, a), call(2, "b", 1), end("recv", 2, 0, a)},
+                     header);
   REQUIRE(report.findings.size() == 1);
   CHECK(report.findings[0].ranks == std::vector<Rank>{Rank{0}, Rank{2}});
   CHECK(report.findings[0].lines == std::vector<std::int64_t>{3, 4, 6, 7});
@@ -250,10 +238,11 @@ TEST_CASE("every operation of a batch is launched where the batch is") {
 TEST_CASE("a collective that one line says may be asynchronous, too") {
   // Two rounds of 1 us and 1 us beside a compute of 3 us, or before it.
   auto time = [](const char* async) {
-    return replayed({fmt::format(R"({{"op": "collective", "kind": "all_reduce", "ranks": "0-1", )"
-                                 R"("bytes": 200000, "async": {}}})",
-                                 async),
-                     compute(0, 3'000'000)})
+    return replayed_calls(
+               {fmt::format(R"({{"op": "collective", "kind": "all_reduce", "ranks": "0-1", )"
+                            R"("bytes": 200000, "async": {}}})",
+                            async),
+                compute(0, 3'000'000)})
         .time_ps;
   };
   CHECK(time("false") == 7'000'000);
@@ -261,7 +250,9 @@ TEST_CASE("a collective that one line says may be asynchronous, too") {
 }
 
 TEST_CASE("a rank is late only by more than others differ, than the rest takes, than it matters") {
-  auto late = [](const std::vector<std::string>& lines) { return replayed(lines).late.size(); };
+  auto late = [](const std::vector<std::string>& lines) {
+    return replayed_calls(lines).late.size();
+  };
   auto at = [](std::int64_t first, std::int64_t second, int bytes = 8) {
     std::vector<std::string> lines{compute(1, first), compute(2, second)};
     for (int rank = 0; rank < 3; ++rank)
@@ -293,8 +284,8 @@ TEST_CASE("the stream that is named is that of the line that waits there") {
 
 TEST_CASE("messages by copy engines do not follow each other, whatever communicator they name") {
   auto time = [](const std::string& more) {
-    return replayed({end("send", 0, 1, more), end("recv", 1, 0, more),
-                     end("send", 0, 2, more + R"(, "stream": 1)"), end("recv", 2, 0, more)})
+    return replayed_calls({end("send", 0, 1, more), end("recv", 1, 0, more),
+                           end("send", 0, 2, more + R"(, "stream": 1)"), end("recv", 2, 0, more)})
         .time_ps;
   };
   const std::string engine = R"(, "transport": "copy-engine")";
@@ -302,9 +293,9 @@ TEST_CASE("messages by copy engines do not follow each other, whatever communica
 }
 
 TEST_CASE("a workload has the ranks of calls in their order, and thread blocks of computes") {
-  Workload w =
-      replayed({compute(0, 1'000, R"(, "blocks": 132)"), call(2, "a"), call(0, "a"), call(1, "a")})
-          .workload;
+  Workload w = replayed_calls({compute(0, 1'000, R"(, "blocks": 132)"), call(2, "a"), call(0, "a"),
+                               call(1, "a")})
+                   .workload;
   CHECK(std::get<Compute>(w.operations[0].body).blocks == 132);
   CHECK(std::get<BareCollective>(w.operations[1].body).ranks ==
         std::vector<Rank>{Rank{0}, Rank{1}, Rank{2}});
@@ -312,8 +303,9 @@ TEST_CASE("a workload has the ranks of calls in their order, and thread blocks o
 
 TEST_CASE("a bound knows no communicators: they are no physics") {
   const std::string a = R"(, "comm": "a")";
-  ReplayReport report = replayed({end("send", 0, 1, a), end("recv", 1, 0, a),
-                                  end("send", 0, 2, a + R"(, "stream": 1)"), end("recv", 2, 0, a)});
+  ReplayReport report =
+      replayed_calls({end("send", 0, 1, a), end("recv", 1, 0, a),
+                      end("send", 0, 2, a + R"(, "stream": 1)"), end("recv", 2, 0, a)});
   CHECK(report.time_ps == 2 * kMessagePs);
   CHECK(report.path_bound_ps == kMessagePs);
 }
@@ -322,27 +314,27 @@ TEST_CASE("a circle is told although one of its ranks has a stream that decides"
   // x before z on rank 0's one stream says nothing of z before y on 2 and y before x on 1.
   const std::string header =
       R"({"reshard_trace": 1, "comms": {"x": "0,1", "y": "1,2", "z": "0,2"}})";
-  CHECK(replayed({call(0, "x", 0), call(0, "z", 0), call(1, "y", 1), call(1, "x", 0),
-                  call(2, "z", 1), call(2, "y", 0)},
-                 header)
+  CHECK(replayed_calls({call(0, "x", 0), call(0, "z", 0), call(1, "y", 1), call(1, "x", 0),
+                        call(2, "z", 1), call(2, "y", 0)},
+                       header)
             .findings.size() == 1);
 }
 
 TEST_CASE("who is late has computed for most of the time that it is behind the others") {
   // Rank 1 computes, then waits for a message that comes at 10 us.
   auto late = [](std::int64_t computed, std::int64_t others) {
-    return replayed({compute(1, computed), compute(3, others + 8'000'000), end("send", 3, 1),
-                     end("recv", 1, 3), compute(0, others + 1), compute(2, others + 1),
-                     call(0, "a"), call(1, "a"), call(2, "a")})
+    return replayed_calls({compute(1, computed), compute(3, others + 8'000'000), end("send", 3, 1),
+                           end("recv", 1, 3), compute(0, others + 1), compute(2, others + 1),
+                           call(0, "a"), call(1, "a"), call(2, "a")})
         .late.size();
   };
   CHECK(late(6'000'000, 0) == 1);
   CHECK(late(4'000'000, 0) == 0);
   CHECK(late(10'000'000, 10'000'000) == 0);  // that was while the others computed, too
   // In the order of arrivals.
-  ReplayReport two =
-      replayed({compute(1, 30'000'000), compute(2, 10'000'000, R"(, "stream": 1)"), call(0, "a"),
-                call(1, "a"), call(2, "a"), call(0, "b", 1), call(1, "b", 1), call(2, "b", 1)});
+  ReplayReport two = replayed_calls(
+      {compute(1, 30'000'000), compute(2, 10'000'000, R"(, "stream": 1)"), call(0, "a"),
+       call(1, "a"), call(2, "a"), call(0, "b", 1), call(1, "b", 1), call(2, "b", 1)});
   REQUIRE(two.late.size() == 2);
   CHECK(two.late[0].arrival_ps == 10'000'000);
   CHECK(two.late[1].arrival_ps == 30'000'000);
@@ -353,8 +345,8 @@ TEST_CASE("policies are compared under the launch order of the run") {
   rig.options.implicit_launch_order = true;
   rig.options.communicators = CommunicatorPolicy::Eager;
   ReplayReport report =
-      rig.replay(trace_of(kHeader, {call(0, "a", 0), call(0, "b", 1), call(1, "b", 1),
-                                    call(1, "a", 0), call(2, "a", 0), call(2, "b", 1)}));
+      rig.replay(trace_of(kTwoCommsHeader, {call(0, "a", 0), call(0, "b", 1), call(1, "b", 1),
+                                            call(1, "a", 0), call(2, "a", 0), call(2, "b", 1)}));
   CHECK(report.findings.empty());
   for (const CommunicatorResult& result : report.communicators) CHECK(result.hang.empty());
 }

@@ -19,7 +19,7 @@ using reshard::test::trace_of;
 
 namespace {
 
-const std::string kHeader =
+const std::string kOverlappingHeader =
     R"({"reshard_trace": 1, "topology": "dgx-h100", "meshes": {"all": "8", "left": "4", )"
     R"("right": {"mesh": "4", "ranks": "4-7"}, "odd": {"mesh": "3", "ranks": "1,6,3"}}})";
 
@@ -98,7 +98,7 @@ TEST_CASE("drawn traces: joined lines come after what each came after, and befor
   int ran = 0, sets = 0, several_ranks = 0, pairs = 0;
   for (std::uint64_t seed = 1; seed <= 1200; ++seed) {
     Prng prng(seed);
-    Trace trace = trace_of(kHeader, draw_lines(prng));
+    Trace trace = trace_of(kOverlappingHeader, draw_lines(prng));
     std::vector<JoinedSet> found = joinable_sets(trace, false);
     test::Rig rig(find_topology("dgx-h100"), "p2p");
     rig.options.move_bytes = false;
@@ -142,14 +142,16 @@ TEST_CASE("a job in stages takes the time of its stages as lines") {
       CAPTURE(second, planner);
       std::string first = request("all", "R", "") + ", " + request("all", "S(1)", ""),
                   then = request(second, "R", "");
-      Trace in_order = trace_of(kHeader, {line(request("all", "R", R"(, "id": 1)") + ", " +
-                                               request("all", "S(1)", R"(, "id": 2)") + ", " +
-                                               request(second, "R", R"(, "after": [2, 1])"))});
+      Trace in_order =
+          trace_of(kOverlappingHeader, {line(request("all", "R", R"(, "id": 1)") + ", " +
+                                             request("all", "S(1)", R"(, "id": 2)") + ", " +
+                                             request(second, "R", R"(, "after": [2, 1])"))});
       ReplayReport job = run(in_order, planner),
-                   lines = run(trace_of(kHeader, {line(first), line(then)}), planner),
-                   barrier = run(trace_of(kHeader, {line(first, R"(, "id": "f")"),
-                                                    line(then, R"(, "after": "f", "stream": 1)")}),
-                                 planner);
+                   lines = run(trace_of(kOverlappingHeader, {line(first), line(then)}), planner),
+                   barrier = run(
+                       trace_of(kOverlappingHeader, {line(first, R"(, "id": "f")"),
+                                                     line(then, R"(, "after": "f", "stream": 1)")}),
+                       planner);
       CHECK(job.time_ps == lines.time_ps);
       CHECK(job.bound_ps <= lines.bound_ps);
       CHECK(job.requests[0].text.find("in 2 stages") != std::string::npos);

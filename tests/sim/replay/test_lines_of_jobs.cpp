@@ -10,17 +10,17 @@
 #include "sim/report/writers/replay_writer.h"
 #include "tests/sim/network/networks.h"
 #include "tests/sim/replay/replay_case.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::sim;
+using reshard::test::kUs;
 using reshard::test::Rig;
 using reshard::test::trace_of;
 
 namespace {
 
-constexpr std::int64_t kUs = 1'000'000;
-
-const std::string kHeader =
+const std::string kSingleRanksHeader =
     R"({"reshard_trace": 1, "meshes": {"0": {"mesh": "1", "ranks": [0]}, "1": {"mesh": "1", )"
     R"("ranks": [1]}, "2": {"mesh": "1", "ranks": [2]}, "3": {"mesh": "1", "ranks": [3]}}})";
 
@@ -37,8 +37,8 @@ std::string layer(const std::string& number, int from, const std::string& more) 
          tensor("layers." + number + ".b", 250, from, 3) + "]" + more + "}";
 }
 
-ReplayReport replayed(const std::vector<std::string>& lines) {
-  return Rig(test::star(4, 1'000'000'000, kUs)).replay(trace_of(kHeader, lines));
+ReplayReport replayed_jobs(const std::vector<std::string>& lines) {
+  return Rig(test::switched(4, 1'000'000'000, kUs)).replay(trace_of(kSingleRanksHeader, lines));
 }
 
 std::size_t widest_line(const std::string& text) {
@@ -52,8 +52,9 @@ std::size_t widest_line(const std::string& text) {
 
 TEST_CASE("stages in turn: each line by hand, and the kinds of tensors of both") {
   // Half of the port for each, 1000 bytes to 3 us, then the rest of the weight at all of it: 6 us.
-  ReplayReport report = replayed({layer("0", 0, R"(, "id": "stage 0")"),
-                                  layer("1", 1, R"(, "id": "stage 1", "after": ["stage 0"])")});
+  ReplayReport report =
+      replayed_jobs({layer("0", 0, R"(, "id": "stage 0")"),
+                     layer("1", 1, R"(, "id": "stage 1", "after": ["stage 0"])")});
   REQUIRE(report.time_ps == 12 * kUs);
   REQUIRE(report.requests.size() == 2);
   for (std::size_t stage = 0; stage < 2; ++stage) {
@@ -83,8 +84,8 @@ TEST_CASE("stages in turn: each line by hand, and the kinds of tensors of both")
 
 TEST_CASE("a message's first byte waits for both of its ranks") {
   // The bias has the port of rank 0 to itself, until rank 2 has done something else.
-  ReplayReport report =
-      replayed({R"({"op": "compute", "ranks": "2", "duration_ps": 5000000})", layer("0", 0, "")});
+  ReplayReport report = replayed_jobs(
+      {R"({"op": "compute", "ranks": "2", "duration_ps": 5000000})", layer("0", 0, "")});
   CHECK(report.time_ps == 10 * kUs);
   REQUIRE(report.job);
   CHECK(report.job->kinds[0].use == TensorUse{4000, 5 * kUs, 10 * kUs});
@@ -92,7 +93,7 @@ TEST_CASE("a message's first byte waits for both of its ranks") {
 }
 
 TEST_CASE("equal jobs share a plan and keep their own names") {
-  ReplayReport report = replayed({layer("first", 0, ""), layer("second", 0, "")});
+  ReplayReport report = replayed_jobs({layer("first", 0, ""), layer("second", 0, "")});
   CHECK(report.different_requests == 1);
   REQUIRE(report.job);
   REQUIRE(report.job->kinds.size() == 4);
@@ -102,8 +103,8 @@ TEST_CASE("equal jobs share a plan and keep their own names") {
 }
 
 TEST_CASE("a trace without jobs has no kinds of tensors") {
-  ReplayReport report = replayed({R"({"op": "redistribute", "shape": [8], "dtype": "f32", )"
-                                  R"("from": "R", "to": "R", "mesh": "0", "to_mesh": "1"})"});
+  ReplayReport report = replayed_jobs({R"({"op": "redistribute", "shape": [8], "dtype": "f32", )"
+                                       R"("from": "R", "to": "R", "mesh": "0", "to_mesh": "1"})"});
   CHECK_FALSE(report.job);
   CHECK(report.requests[0].tensors == 1);
   CHECK(replay_json(report).find("\"kinds\"") == std::string::npos);

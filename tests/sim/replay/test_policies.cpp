@@ -8,20 +8,23 @@
 #include "core/base/units.h"
 #include "tests/sim/network/networks.h"
 #include "tests/sim/replay/replay_case.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::sim;
+using reshard::test::end;
+using reshard::test::kMiB;
+using reshard::test::kMs;
 using reshard::test::trace_of;
 
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000'000;
-constexpr std::int64_t kMiB = 1 << 20;
+using reshard::Figure;
 
 // 100 GB/s per port, no latency: 100,000 bytes take 1 us. Making a communicator takes 638 ms and
 // 2.75 ms per rank, a split 150 ms, a first use 40 ms; memory is 484 MiB, and 12 MiB per channel.
 Topology machine(std::int32_t devices) {
-  NodeTemplate node = test::star(devices, 100'000'000'000).node();
+  NodeTemplate node = test::switched(devices, 100'000'000'000).node();
   node.machine.set(Figure::CommInit, 638 * kMs);
   node.machine.set(Figure::CommRank, 2'750'000'000);
   node.machine.set(Figure::CommSplit, 150 * kMs);
@@ -31,18 +34,13 @@ Topology machine(std::int32_t devices) {
   return Topology("star", node, {}, 1);
 }
 
-std::string end(const char* op, int rank, int peer, const std::string& more = "") {
-  return fmt::format(R"({{"op": "{}", "rank": {}, "peer": {}, "bytes": 100000{}}})", op, rank, peer,
-                     more);
-}
-
 std::string reduce(const std::string& ranks, const std::string& more = "") {
   return fmt::format(R"({{"op": "collective", "kind": "all_reduce", "ranks": "{}", "bytes": 8{}}})",
                      ranks, more);
 }
 
-ReplayReport replayed(const std::vector<std::string>& lines, CommunicatorPolicy policy,
-                      std::int32_t devices = 4, bool cold = false) {
+ReplayReport replayed_by(const std::vector<std::string>& lines, CommunicatorPolicy policy,
+                         std::int32_t devices = 4, bool cold = false) {
   Topology topology = machine(devices);
   test::Rig rig(topology);
   rig.options.communicators = policy;
@@ -51,7 +49,7 @@ ReplayReport replayed(const std::vector<std::string>& lines, CommunicatorPolicy 
 }
 
 std::string hang_of(const std::vector<std::string>& lines, CommunicatorPolicy policy) {
-  ReplayReport report = replayed(lines, policy);
+  ReplayReport report = replayed_by(lines, policy);
   return report.findings.empty() ? "runs" : report.findings.front().what;
 }
 
@@ -77,7 +75,7 @@ TEST_CASE("first use of all pairs of 8 x 8 ranks: pairwise against eager, by han
       lines.push_back(end("isend", a, b));
       lines.push_back(end("irecv", b, a));
     }
-  ReplayReport report = replayed(lines, Pairwise, 64);
+  ReplayReport report = replayed_by(lines, Pairwise, 64);
   REQUIRE(report.findings.empty());
   Topology topology = machine(64);
   const CommunicatorUse& pairwise = of(report, Pairwise).use;
@@ -106,13 +104,13 @@ TEST_CASE("cold, a communicator takes its time where it is first needed, warm it
   std::vector<std::string> lines{end("send", 0, 1), end("recv", 1, 0), end("send", 0, 1),
                                  end("recv", 1, 0)};
   constexpr std::int64_t kBoth = 2'000'000;
-  CHECK(replayed(lines, Pairwise).time_ps == kBoth);
-  CHECK(replayed(lines, Eager).time_ps == kBoth);
+  CHECK(replayed_by(lines, Pairwise).time_ps == kBoth);
+  CHECK(replayed_by(lines, Eager).time_ps == kBoth);
   // A pair of two ranks is the parent of two as well: 638 + 2 * 2.75, then the connection.
   std::int64_t cold = 643'500'000'000 + 40 * kMs + kBoth;
-  CHECK(replayed(lines, Pairwise, 4, true).time_ps == cold);
-  CHECK(replayed(lines, Eager, 4, true).time_ps == cold);
-  ReplayReport split = replayed(lines, Split, 4, true);
+  CHECK(replayed_by(lines, Pairwise, 4, true).time_ps == cold);
+  CHECK(replayed_by(lines, Eager, 4, true).time_ps == cold);
+  ReplayReport split = replayed_by(lines, Split, 4, true);
   CHECK(split.time_ps == cold + 150 * kMs);
   CHECK(split.cold);
   CHECK(split.communicators.size() == 5);
@@ -123,7 +121,7 @@ TEST_CASE("messages of the parent follow each other, those of pairs do not") {
   // Rank 0 sends to 1 and to 2 on two streams.
   std::vector<std::string> lines{end("send", 0, 1), end("recv", 1, 0),
                                  end("send", 0, 2, R"(, "stream": 1)"), end("recv", 2, 0)};
-  ReplayReport report = replayed(lines, Eager);
+  ReplayReport report = replayed_by(lines, Eager);
   CHECK(report.time_ps == 2'000'000);
   CHECK(of(report, Eager).serialised_launches == 1);
   CHECK(of(report, StreamPerPair).serialised_launches == 1);
@@ -139,7 +137,7 @@ TEST_CASE("messages of the parent follow each other, those of pairs do not") {
                                 end("recv", 3, 1, R"(, "stream": 1)"),
                                 end("send", 1, 2, R"(, "stream": 1)"),
                                 end("recv", 2, 1, R"(, "stream": 2)")};
-  ReplayReport two = replayed(into, Pairwise);
+  ReplayReport two = replayed_by(into, Pairwise);
   CHECK(of(two, Pairwise).serialised_launches == 0);
   CHECK(of(two, Eager).serialised_launches >= 1);
   CHECK(of(two, Pairwise).end_ps <= of(two, Eager).end_ps);
@@ -151,7 +149,7 @@ TEST_CASE("pairs whose first uses cross wait for each other forever") {
                                  end("irecv", 1, 0), end("irecv", 2, 0), end("irecv", 2, 1)};
   CHECK(hang_of(lines, Pairwise) ==
         "t.jsonl:2: operations of ranks 0-2 wait for each other forever, 3 in a cycle");
-  TraceFinding finding = replayed(lines, Pairwise).findings.front();
+  TraceFinding finding = replayed_by(lines, Pairwise).findings.front();
   REQUIRE(finding.cycle.size() == 3);
   // Rank 1's host is in the first use of line 4, rank 2's in that of line 6, rank 0's in line 2's.
   auto is = [&](std::size_t i, int rank, int line, int predecessor, int waits_for, int of) {
@@ -163,7 +161,7 @@ TEST_CASE("pairs whose first uses cross wait for each other forever") {
   is(0, 1, 5, 4, 7, 2);
   is(1, 2, 7, 6, 3, 0);
   is(2, 0, 3, 2, 5, 1);
-  CHECK(replayed(lines, Pairwise).findings.front().ranks ==
+  CHECK(replayed_by(lines, Pairwise).findings.front().ranks ==
         std::vector<Rank>{Rank{0}, Rank{1}, Rank{2}});
   // In one order everywhere.
   std::swap(lines[2], lines[3]);
@@ -204,17 +202,17 @@ TEST_CASE("messages that name no communicator are tried as PyTorch has them, and
 
 TEST_CASE("cached takes the parent where it was made before, and warns where it was not") {
   std::vector<std::string> message{end("send", 0, 1), end("recv", 1, 0)};
-  ReplayReport first = replayed(message, Cached);
+  ReplayReport first = replayed_by(message, Cached);
   CHECK(of(first, Cached).use.created == 1);
   CHECK(first.communicators.front().use.warning ==
         "the parent did not exist at the first message: 1 communicators of two ranks were created");
   std::vector<std::string> predecessor{reduce("0-3"), end("send", 0, 1), end("recv", 1, 0)};
-  ReplayReport second = replayed(predecessor, Cached);
+  ReplayReport second = replayed_by(predecessor, Cached);
   CHECK(of(second, Cached).use.created == 1);
   CHECK(of(second, Cached).use.making_ps == 638 * kMs + 4 * 2'750'000'000);
   CHECK(second.communicators.front().use.warning.empty());
   // A group's collective makes its own, not the parent.
-  ReplayReport group = replayed({reduce("0-2"), end("send", 0, 3), end("recv", 3, 0)}, Cached);
+  ReplayReport group = replayed_by({reduce("0-2"), end("send", 0, 3), end("recv", 3, 0)}, Cached);
   CHECK(of(group, Cached).use.created == 2);
   CHECK(of(group, Eager).use.created == 2);
   CHECK(of(group, Eager).use.making_ps == 638 * kMs + 4 * 2'750'000'000 + 150 * kMs);
@@ -237,20 +235,21 @@ TEST_CASE("a batch that makes the parent needs all ranks") {
 
 TEST_CASE("what names a communicator keeps it, what copy engines carry has none") {
   const std::string own = R"(, "comm": "own")", engine = R"(, "transport": "copy-engine")";
-  ReplayReport named = replayed({end("send", 0, 1, own), end("recv", 1, 0, own)}, Pairwise);
+  ReplayReport named = replayed_by({end("send", 0, 1, own), end("recv", 1, 0, own)}, Pairwise);
   CHECK(of(named, Pairwise).use.created == 1);
   CHECK(of(named, Eager).use.created == 2);  // the parent, and a split of it
-  ReplayReport copied = replayed({end("send", 0, 1, engine), end("recv", 1, 0, engine)}, Pairwise);
+  ReplayReport copied =
+      replayed_by({end("send", 0, 1, engine), end("recv", 1, 0, engine)}, Pairwise);
   CHECK(of(copied, Pairwise).use.created == 0);
   CHECK(of(copied, Pairwise).use.connected == 0);
   CHECK(of(copied, Eager).use.created == 1);
 }
 
 TEST_CASE("nobody makes a communicator of nobody, and one rank needs no peers") {
-  ReplayReport empty = replayed({}, Split, 1);
+  ReplayReport empty = replayed_by({}, Split, 1);
   for (const CommunicatorResult& result : empty.communicators) CHECK(result.use.created == 0);
   ReplayReport one =
-      replayed({R"({"op": "compute", "ranks": "0", "duration_ps": 5})"}, Eager, 1, true);
+      replayed_by({R"({"op": "compute", "ranks": "0", "duration_ps": 5})"}, Eager, 1, true);
   CHECK(of(one, Eager).use.created == 1);
   CHECK(one.time_ps == 640'750'000'005);  // made first, then computed
 }
@@ -266,7 +265,7 @@ TEST_CASE("names of policies") {
 TEST_CASE("what a policy would give is told with the trace's faults") {
   // 100,000 bytes at half of 100 GB/s.
   const std::string half = R"({"op": "fault", "link": "node0.gpu0.port.out", "share": 0.5})";
-  ReplayReport slow = replayed({half, end("send", 0, 1), end("recv", 1, 0)}, Eager);
+  ReplayReport slow = replayed_by({half, end("send", 0, 1), end("recv", 1, 0)}, Eager);
   CHECK(slow.time_ps == 2'000'000);
   for (CommunicatorPolicy policy : kCommunicatorPolicies)
     CHECK(of(slow, policy).end_ps == 2'000'000);
@@ -276,7 +275,7 @@ TEST_CASE("what a policy would give is told with the trace's faults") {
       R"({"op": "fault", "link": "node0.gpu2.port.in", "share": 0, "from_ps": 1500000})",
       end("send", 0, 1), end("recv", 1, 0), end("send", 1, 2, R"(, "stream": 1)"),
       end("recv", 2, 1)};
-  ReplayReport down = replayed(lines, Pairwise);
+  ReplayReport down = replayed_by(lines, Pairwise);
   CHECK(down.time_ps == 1'000'000);
   CHECK(of(down, Eager).hang ==
         "t.jsonl:5: message from rank 1 to rank 2 waits for node0.gpu2.port.in, which is down");
@@ -305,7 +304,7 @@ TEST_CASE("a policy under which a trace hangs is told beside one under which it 
   const std::string batch = R"(, "batch": 1)";
   std::vector<std::string> lines{end("send", 0, 1, batch), end("recv", 1, 0, batch),
                                  R"({"op": "compute", "ranks": "2", "duration_ps": 1})"};
-  ReplayReport report = replayed(lines, Eager);
+  ReplayReport report = replayed_by(lines, Eager);
   CHECK(of(report, Eager).hang.empty());
   CHECK(of(report, Cached).hang == hang_of(lines, Cached));
 }
@@ -325,9 +324,9 @@ TEST_CASE("what a plan connects takes as long as for the rank that meets most pe
   CHECK(plan.bytes == 484 * kMiB + 3 * peer_bytes(topology));
   CHECK(plan.warning.empty());  // of messages only
   // The rank that spends most is not the last.
-  CommunicatorUse two = of(replayed({end("send", 0, 1), end("recv", 1, 0),
-                                     end("send", 0, 2, R"(, "stream": 1)"), end("recv", 2, 0)},
-                                    Pairwise),
+  CommunicatorUse two = of(replayed_by({end("send", 0, 1), end("recv", 1, 0),
+                                        end("send", 0, 2, R"(, "stream": 1)"), end("recv", 2, 0)},
+                                       Pairwise),
                            Pairwise)
                             .use;
   CHECK(two.making_ps == 2 * 643'500'000'000);
@@ -347,19 +346,19 @@ TEST_CASE("what is made on first use holds back nothing before it, and is in no 
   // The host makes the pair while the GPU computes for a second.
   std::vector<std::string> lines{R"({"op": "compute", "ranks": "0", "duration_ps": 1000000000000})",
                                  end("send", 0, 1), end("recv", 1, 0)};
-  ReplayReport cold = replayed(lines, Pairwise, 4, true);
+  ReplayReport cold = replayed_by(lines, Pairwise, 4, true);
   CHECK(cold.time_ps == 1'000'001'000'000);
   lines.erase(lines.begin());
-  CHECK(replayed(lines, Pairwise, 4, true).bound_ps == replayed(lines, Pairwise).bound_ps);
+  CHECK(replayed_by(lines, Pairwise, 4, true).bound_ps == replayed_by(lines, Pairwise).bound_ps);
   // Whose host makes a communicator with somebody has not computed.
-  CHECK(replayed({end("isend", 1, 3), end("irecv", 3, 1), reduce("0-2", R"(, "comm": "own")")},
-                 Pairwise, 4, true)
+  CHECK(replayed_by({end("isend", 1, 3), end("irecv", 3, 1), reduce("0-2", R"(, "comm": "own")")},
+                    Pairwise, 4, true)
             .late.empty());
 }
 
 TEST_CASE("only what moves bytes is held back, by such, and only where nothing else is later") {
   auto held = [](const std::vector<std::string>& lines, bool cold = false) {
-    return of(replayed(lines, Eager, 4, cold), Eager).serialised_launches;
+    return of(replayed_by(lines, Eager, 4, cold), Eager).serialised_launches;
   };
   const std::string compute = R"({"op": "compute", "ranks": "0", "duration_ps": 5000000})";
   CHECK(held({end("send", 0, 1), end("recv", 1, 0), compute}) == 0);

@@ -20,7 +20,7 @@ using reshard::test::trace_of;
 
 namespace {
 
-const std::string kHeader =
+const std::string kDrawnHeader =
     R"({"reshard_trace": 1, "meshes": {"all": "4x2", "left": "4", "right": {"mesh": "2x2", )"
     R"("ranks": "7,5,6,4"}, "odd": {"mesh": "3", "ranks": "1,6,3"}}, )"
     R"("comms": {"a": "0-7", "b": "2,5,7"}, "launch_order_implicit": true})";
@@ -140,7 +140,7 @@ TEST_CASE(
                                    find_topology("nvswitch:8")};
   for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     INFO("seed " << seed);
-    Trace trace = trace_of(kHeader, Draw(seed).lines());
+    Trace trace = trace_of(kDrawnHeader, Draw(seed).lines());
     REQUIRE(trace.findings.empty());
     const Topology& topology = topologies[seed % topologies.size()];
     Rig rig(topology, "p2p");
@@ -180,7 +180,7 @@ TEST_CASE("Random traces with faults, under each policy, never beat their bound"
     rig.options.communicators = kCommunicatorPolicies[seed % kCommunicatorPolicies.size()];
     rig.options.cold = seed % 2 == 0;
     rig.options.reorder = seed % 3 == 0;
-    ReplayReport report = rig.replay(trace_of(kHeader, lines));
+    ReplayReport report = rig.replay(trace_of(kDrawnHeader, lines));
     if (!report.findings.empty()) {
       ++hung;
       continue;
@@ -198,7 +198,7 @@ TEST_CASE("Random traces with faults, under each policy, never beat their bound"
 }
 
 TEST_CASE("Damaged traces are refused or read, never worse") {
-  std::string text = kHeader + "\n";
+  std::string text = kDrawnHeader + "\n";
   for (const std::string& line : Draw(3).lines(20)) text += line + "\n";
   REQUIRE(text.size() > 1000);
   int refused = 0, read = 0;

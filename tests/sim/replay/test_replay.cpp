@@ -21,7 +21,7 @@ using reshard::test::trace_of;
 
 namespace {
 
-const std::string kHeader =
+const std::string kHalves =
     R"({"reshard_trace": 1, "meshes": {"m": "4", "low": "2", "high": {"mesh": "2", "ranks": )"
     R"("2-3"}}})";
 // Three flows through a port get a third of its rate each, floored to bytes per second: a last byte
@@ -47,7 +47,7 @@ TEST_CASE("No line's plan goes unproved") {
   auto refuses = [&](std::vector<int> rows) {
     std::vector<std::string> lines;
     for (int count : rows) lines.push_back(gather(count));
-    Trace trace = trace_of(kHeader, lines);
+    Trace trace = trace_of(kHalves, lines);
     for (std::int64_t capacity : {0, 1, 4}) {
       Studies studies(topology, kWrong, {.cache_capacity = capacity});
       CHECK_THROWS_WITH(replay(trace, studies, {}),
@@ -60,7 +60,7 @@ TEST_CASE("No line's plan goes unproved") {
   refuses({4, 8, 12});
   refuses({4, 8, 12, 12, 8});
   Studies studies(topology, kWrong, {});
-  CHECK_NOTHROW(replay(trace_of(kHeader, {gather(4), gather(8)}), studies, {}));
+  CHECK_NOTHROW(replay(trace_of(kHalves, {gather(4), gather(8)}), studies, {}));
 }
 
 // On so many ranks a plan is proved while others are made and timed.
@@ -84,7 +84,7 @@ TEST_CASE("No line's plan goes unproved on many ranks") {
 TEST_CASE("A send waits for its recv, a stream for its turn, and an operation for its after") {
   Topology topology = test::star(4);
   Trace trace = trace_of(
-      kHeader,
+      kHalves,
       {
           R"({"op": "compute", "id": "c", "ranks": "1", "duration_ps": 500})",
           R"({"op": "send", "id": "m", "rank": 0, "peer": 1, "bytes": 100000})",
@@ -120,7 +120,7 @@ TEST_CASE("recvs keep their own line's place in their stream, before and behind 
   // Rank 1 receives the short message, computes, receives the long one; its sends stand in the
   // other order.
   Trace trace =
-      trace_of(kHeader, {
+      trace_of(kHalves, {
                             R"({"op": "recv", "rank": 1, "peer": 0, "bytes": 10, "tag": 2})",
                             R"({"op": "compute", "ranks": "1", "duration_ps": 77})",
                             R"({"op": "recv", "rank": 1, "peer": 2, "bytes": 1000, "tag": 1})",
@@ -135,7 +135,7 @@ TEST_CASE("recvs keep their own line's place in their stream, before and behind 
 TEST_CASE("Bare collectives run as their expansion and have a bound from their meaning") {
   Topology topology = test::star(4);
   Trace trace = trace_of(
-      kHeader, {R"({"op": "collective", "kind": "all_gather", "ranks": "0-3", "bytes": 100000})"});
+      kHalves, {R"({"op": "collective", "kind": "all_gather", "ranks": "0-3", "bytes": 100000})"});
   ReplayReport report = Rig(topology).replay(trace);
   // Ring: three rounds of one block. Each rank must receive three blocks through its port, whatever
   // the algorithm.
@@ -145,7 +145,7 @@ TEST_CASE("Bare collectives run as their expansion and have a bound from their m
   CHECK(report.bytes_received_total == 4 * 3 * 100'000);
 
   trace = trace_of(
-      kHeader, {R"({"op": "collective", "kind": "all_gather", "ranks": "0-3", "bytes": 100000, )"
+      kHalves, {R"({"op": "collective", "kind": "all_gather", "ranks": "0-3", "bytes": 100000, )"
                 R"("algorithm": "direct"})"});
   CHECK(Rig(topology).replay(trace).time_ps == kLatency + 3 * 100'000 * kByte + kFloor);
 }
@@ -158,7 +158,7 @@ TEST_CASE("An operation may name what carries it, the report sets the time of li
           R"({"op": "collective", "kind": "all_reduce", "ranks": "0-3", "bytes": 8000)";
       return text + (transport.empty() ? "}" : ", \"transport\": \"" + transport + "\"}");
     };
-    return Rig(topology).replay(trace_of(kHeader, {line(first), line(second)}));
+    return Rig(topology).replay(trace_of(kHalves, {line(first), line(second)}));
   };
   std::int64_t ideal = replayed("", "").time_ps / 2, nccl = replayed("nccl", "nccl").time_ps / 2;
   CHECK(ideal == 6 * (kLatency + 2000 * kByte));
@@ -210,7 +210,7 @@ TEST_CASE("Every kind of collective stays above its bound on every group") {
     for (const char* ranks : {"0", "0-1", "4,2,0", "0-4"})
       for (const char* algorithm : {"ring", "direct"}) {
         Trace trace = trace_of(
-            kHeader, {std::string(R"({"op": "collective", "kind": ")") + kind + R"(", "ranks": ")" +
+            kHalves, {std::string(R"({"op": "collective", "kind": ")") + kind + R"(", "ranks": ")" +
                       ranks + R"(", "bytes": 9001, "algorithm": ")" + algorithm + "\"}"});
         ReplayReport report = Rig(topology).replay(trace);
         INFO(kind << " " << ranks << " " << algorithm);
@@ -224,7 +224,7 @@ TEST_CASE(
     "moved once") {
   Topology topology = test::star(4);
   Rig rig(topology, "p2p");
-  Trace trace = trace_of(kHeader, {gather(400, R"(, "name": "a")"), gather(400, R"(, "name": "b")"),
+  Trace trace = trace_of(kHalves, {gather(400, R"(, "name": "a")"), gather(400, R"(, "name": "b")"),
                                    gather(800, R"(, "id": "c")"), gather(400)});
   ReplayReport report = rig.replay(trace);
   // Each rank receives three quarters of the tensor through its port.
@@ -269,7 +269,7 @@ TEST_CASE("Operations of different ranks overlap, and the bound knows it") {
   Topology topology = test::star(4);
   std::string low = redistribute("u8", "[100000]", "S(0)", "R", "low");
   std::string high = redistribute("u8", "[100000]", "S(0)", "R", "high");
-  ReplayReport report = Rig(topology, "p2p").replay(trace_of(kHeader, {low, high}));
+  ReplayReport report = Rig(topology, "p2p").replay(trace_of(kHalves, {low, high}));
   CHECK(report.time_ps == kLatency + 50'000 * kByte);
   CHECK(report.bound_ps == report.time_ps);
 }
@@ -284,7 +284,7 @@ TEST_CASE(
       redistribute("u8", "[200000]", "S(0)", "S(0)", "low", ", \"to_mesh\": \"high\"");
   std::string nothing = redistribute("u8", "[4]", "S(0)", "S(0)", "m");
   std::string compute = R"({"op": "compute", "ranks": "0-3", "duration_ps": 11})";
-  ReplayReport report = Rig(topology, "p2p").replay(trace_of(kHeader, {nothing, across, compute}));
+  ReplayReport report = Rig(topology, "p2p").replay(trace_of(kHalves, {nothing, across, compute}));
   CHECK(report.time_ps == kLatency + 100'000 * kByte + 11);
   CHECK(report.bound_ps <= report.time_ps);
   CHECK(report.bound_ps >= kLatency + 11);
@@ -298,7 +298,7 @@ TEST_CASE(
     "The data budget is shared by the different requests, and what does not fit is moved smaller") {
   Topology topology = test::star(4);
   Rig rig(topology, "p2p");
-  Trace trace = trace_of(kHeader, {gather(400), gather(800), gather(1600), gather(400)});
+  Trace trace = trace_of(kHalves, {gather(400), gather(800), gather(1600), gather(400)});
   ReplayReport full = rig.replay(trace);
   CHECK(full.data_budget_bytes == (std::int64_t{2} << 30) / 3);
   CHECK(full.data_full_size == 3);
@@ -319,7 +319,7 @@ TEST_CASE("The digest tells timelines and data apart and nothing else") {
   auto digest = [&](const std::string& line, const char* planner = "p2p",
                     std::int64_t capacity = 100) {
     Rig rig(topology, planner, capacity);
-    return rig.replay(trace_of(kHeader, {line, line})).digest.hex();
+    return rig.replay(trace_of(kHalves, {line, line})).digest.hex();
   };
   std::string base = digest(gather(400));
   CHECK(digest(gather(400)) == base);
@@ -338,7 +338,7 @@ TEST_CASE("Unless bytes are to be moved nothing is moved and the report says so"
   Topology topology = test::star(4);
   Rig rig(topology, "p2p");
   rig.options.move_bytes = false;
-  ReplayReport report = rig.replay(trace_of(kHeader, {gather(400)}));
+  ReplayReport report = rig.replay(trace_of(kHalves, {gather(400)}));
   CHECK(report.different_requests == 1);
   CHECK(report.data_checked == 0);
   CHECK(report.elements_checked == 0);
@@ -349,8 +349,8 @@ TEST_CASE("What a planner refuses is placed in its line") {
   Topology topology = test::star(4);
   Rig rig(topology, "rule");
   std::string across = redistribute("u8", "[8]", "S(0)", "S(0)", "low", ", \"to_mesh\": \"high\"");
-  CHECK_THROWS_AS(rig.replay(trace_of(kHeader, {gather(400), across})), InputError);
-  CHECK_THROWS_WITH(rig.replay(trace_of(kHeader, {gather(400), across})),
+  CHECK_THROWS_AS(rig.replay(trace_of(kHalves, {gather(400), across})), InputError);
+  CHECK_THROWS_WITH(rig.replay(trace_of(kHalves, {gather(400), across})),
                     Catch::StartsWith("t.jsonl:3: "));
 }
 
@@ -363,14 +363,14 @@ TEST_CASE("Progress is told stage by stage and ends where it says") {
     if (stages.empty() || stages.back() != stage) stages.emplace_back(stage);
     in_range = in_range && done >= 0 && done <= total;
   };
-  rig.replay(trace_of(kHeader, {gather(400), gather(800)}));
+  rig.replay(trace_of(kHalves, {gather(400), gather(800)}));
   CHECK(stages == std::vector<std::string>{"planning", "moving data", "timing"});
   CHECK(in_range);
 }
 
 TEST_CASE("A trace without operations takes no time") {
   Topology topology = test::star(4);
-  ReplayReport report = Rig(topology).replay(trace_of(kHeader, {}));
+  ReplayReport report = Rig(topology).replay(trace_of(kHalves, {}));
   CHECK(report.time_ps == 0);
   CHECK(report.bound_ps == 0);
   CHECK(report.links.empty());

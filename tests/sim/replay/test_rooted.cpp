@@ -14,11 +14,12 @@
 
 using namespace reshard;
 using namespace reshard::sim;
+using reshard::test::end;
 using reshard::test::trace_of;
 
 namespace {
 
-const std::string kHeader = R"({"reshard_trace": 1, "comms": {"c": "0-3", "d": "0-2"}})";
+const std::string kRootedHeader = R"({"reshard_trace": 1, "comms": {"c": "0-3", "d": "0-2"}})";
 
 std::string rooted(const std::string& kind, int root, const std::string& more,
                    std::int64_t bytes = 100'000) {
@@ -29,25 +30,21 @@ std::string line(const std::string& kind, int root = 0, const std::string& more 
                  std::int64_t bytes = 100'000) {
   return rooted(kind, root, R"(, "ranks": "0-3")" + more, bytes);
 }
-std::string call(int rank, const std::string& kind, int root = 0, const std::string& more = "") {
+std::string rooted_call(int rank, const std::string& kind, int root = 0,
+                        const std::string& more = "") {
   return rooted(kind, root, fmt::format(R"(, "rank": {}, "comm": "c"{})", rank, more));
 }
 std::string barrier(const std::string& more) {
   return R"({"op": "collective", "kind": "barrier")" + more + "}";
 }
-std::string end(const char* op, int rank, int peer, const std::string& more = "") {
-  return fmt::format(R"({{"op": "{}", "rank": {}, "peer": {}, "bytes": 100000{}}})", op, rank, peer,
-                     more);
-}
-
-ReplayReport replayed(const std::vector<std::string>& lines) {
+ReplayReport replayed_rooted(const std::vector<std::string>& lines) {
   Topology topology = test::star(4);  // 100 GB/s a port, 1 us
-  return test::Rig(topology).replay(trace_of(kHeader, lines));
+  return test::Rig(topology).replay(trace_of(kRootedHeader, lines));
 }
 
-std::string error_of(const std::string& text) {
+std::string rooted_error(const std::string& text) {
   try {
-    trace_of(kHeader, {text});
+    trace_of(kRootedHeader, {text});
   } catch (const InputError& error) {
     return error.what();
   }
@@ -55,15 +52,16 @@ std::string error_of(const std::string& text) {
 }
 
 std::string finding_of(const std::vector<std::string>& lines) {
-  ReplayReport report = replayed(lines);
+  ReplayReport report = replayed_rooted(lines);
   return report.findings.empty() ? "runs" : report.findings.front().what;
 }
 
 }  // namespace
 
 TEST_CASE("a rooted collective says its kind, its root and its bytes") {
-  Trace trace = trace_of(kHeader, {line("broadcast", 2), line("gather", 1, "", 7),
-                                   barrier(R"(, "ranks": "0-3")"), call(0, "scatter", 3)});
+  Trace trace =
+      trace_of(kRootedHeader, {line("broadcast", 2), line("gather", 1, "", 7),
+                               barrier(R"(, "ranks": "0-3")"), rooted_call(0, "scatter", 3)});
   const auto& broadcast = std::get<TraceCollective>(trace.operations[0].body);
   CHECK(broadcast.kind == BareKind::Broadcast);
   CHECK(broadcast.root == Rank{2});
@@ -77,30 +75,31 @@ TEST_CASE("a rooted collective says its kind, its root and its bytes") {
 }
 
 TEST_CASE("what a rooted collective may not say is refused in its line") {
-  CHECK(error_of(R"({"op": "collective", "kind": "broadcast", "ranks": "0-3", "bytes": 1})") ==
+  CHECK(rooted_error(R"({"op": "collective", "kind": "broadcast", "ranks": "0-3", "bytes": 1})") ==
         "t.jsonl:2: root: expected an integer from 0 to 1048575, found no such field");
-  CHECK(error_of(line("reduce", 7)) == "t.jsonl:2: root: expected one of the ranks 0-3, found 7");
-  CHECK(error_of(rooted("gather", 5, R"(, "rank": 0, "ranks": "0-3")")) ==
+  CHECK(rooted_error(line("reduce", 7)) ==
+        "t.jsonl:2: root: expected one of the ranks 0-3, found 7");
+  CHECK(rooted_error(rooted("gather", 5, R"(, "rank": 0, "ranks": "0-3")")) ==
         "t.jsonl:2: root: expected one of the ranks 0-3, found 5");
-  CHECK(error_of(line("all_reduce")) ==
+  CHECK(rooted_error(line("all_reduce")) ==
         "t.jsonl:2: root: expected it only for a broadcast, reduce, gather or scatter, found it "
         "for an all_reduce");
-  CHECK(error_of(line("barrier")) ==
+  CHECK(rooted_error(line("barrier")) ==
         "t.jsonl:2: root: expected it only for a broadcast, reduce, gather or scatter, found it "
         "for a barrier");
-  CHECK(error_of(barrier(R"(, "ranks": "0-3", "bytes": 1)")) ==
+  CHECK(rooted_error(barrier(R"(, "ranks": "0-3", "bytes": 1)")) ==
         "t.jsonl:2: 'bytes': expected a field of collective, found an unknown one");
-  CHECK(error_of(line("bcast")) ==
+  CHECK(rooted_error(line("bcast")) ==
         "t.jsonl:2: kind: expected all_gather, reduce_scatter, all_reduce, all_to_all, broadcast, "
         "reduce, gather, scatter or barrier, found 'bcast'");
-  CHECK(error_of(line("broadcast", 0, R"(, "algorithm": "tree")")) ==
+  CHECK(rooted_error(line("broadcast", 0, R"(, "algorithm": "tree")")) ==
         "t.jsonl:2: algorithm: expected one that broadcast has (ring, direct), found 'tree'");
-  CHECK(error_of(line("gather", 0, R"(, "algorithm": "ring")")) ==
+  CHECK(rooted_error(line("gather", 0, R"(, "algorithm": "ring")")) ==
         "t.jsonl:2: algorithm: expected one that gather has (direct), found 'ring'");
-  CHECK(error_of(line("gather", 0, "", std::int64_t{1} << 61)) ==
+  CHECK(rooted_error(line("gather", 0, "", std::int64_t{1} << 61)) ==
         "t.jsonl:2: gather of 2305843009213693952 bytes over 4 ranks: expected at most 2^62 bytes "
         "in all");
-  CHECK(error_of(line("broadcast", 0, "", std::int64_t{1} << 62)) == "no error");
+  CHECK(rooted_error(line("broadcast", 0, "", std::int64_t{1} << 62)) == "no error");
 }
 
 // One way of 1 us and 100,000 bytes at 100 GB/s; of three that share a port each has a third of it,
@@ -119,20 +118,20 @@ TEST_CASE("by links alone a pipeline takes one way, a root's port what goes thro
                          {line("gather", 2), 4'000'001, 4'000'000, 300'000},
                          {line("scatter", 2), 4'000'001, 4'000'000, 300'000}}) {
     CAPTURE(row.line);
-    ReplayReport report = replayed({row.line});
+    ReplayReport report = replayed_rooted({row.line});
     CHECK(report.findings.empty());
     CHECK(report.time_ps == row.time_ps);
     CHECK(report.bound_ps == row.bound_ps);
     CHECK(report.bytes_received_total == row.received);
   }
   // Four rounds of an all_reduce of one f32: 1 us and 40 ps each.
-  CHECK(replayed({barrier(R"(, "ranks": "0-3")")}).time_ps == 4'000'160);
-  CHECK(replayed({rooted("broadcast", 2, R"(, "ranks": "2")")}).time_ps == 0);
+  CHECK(replayed_rooted({barrier(R"(, "ranks": "0-3")")}).time_ps == 4'000'160);
+  CHECK(replayed_rooted({rooted("broadcast", 2, R"(, "ranks": "2")")}).time_ps == 0);
 }
 
 TEST_CASE("rows name the root") {
   ReplayReport report =
-      replayed({line("broadcast", 2), line("gather", 1), barrier(R"(, "ranks": "0-3")")});
+      replayed_rooted({line("broadcast", 2), line("gather", 1), barrier(R"(, "ranks": "0-3")")});
   REQUIRE(report.others.size() == 3);
   CHECK(report.others[0].text == "broadcast from rank 2 on ranks 0-3");
   CHECK(report.others[0].op == "collective");
@@ -143,24 +142,25 @@ TEST_CASE("rows name the root") {
 
 TEST_CASE("calls of a rooted collective meet, whoever makes them first") {
   std::vector<std::string> lines;
-  for (int rank : {3, 1, 0, 2}) lines.push_back(call(rank, "broadcast", 1));
+  for (int rank : {3, 1, 0, 2}) lines.push_back(rooted_call(rank, "broadcast", 1));
   for (int rank : {0, 1, 2, 3})
     lines.push_back(barrier(fmt::format(R"(, "rank": {}, "comm": "c")", rank)));
-  ReplayReport report = replayed(lines);
+  ReplayReport report = replayed_rooted(lines);
   CHECK(report.findings.empty());
   CHECK(report.time_ps == 2'000'000 + 4'000'160);
 }
 
 TEST_CASE("calls that differ in the root, or that a rank misses, are told") {
-  CHECK(finding_of({call(0, "broadcast"), call(1, "broadcast"), call(2, "broadcast", 3),
-                    call(3, "broadcast")}) ==
+  CHECK(finding_of({rooted_call(0, "broadcast"), rooted_call(1, "broadcast"),
+                    rooted_call(2, "broadcast", 3), rooted_call(3, "broadcast")}) ==
         "t.jsonl:4: rank 2 calls broadcast of 100000 bytes from rank 3 in line 4, but ranks 0-1,3 "
         "call broadcast of 100000 bytes from rank 0 on communicator 'c' in lines 2, 3, 5");
-  CHECK(
-      finding_of({call(0, "reduce"), call(1, "reduce"), call(2, "broadcast"), call(3, "reduce")}) ==
-      "t.jsonl:4: rank 2 calls broadcast of 100000 bytes from rank 0 in line 4, but ranks 0-1,3 "
-      "call reduce of 100000 bytes to rank 0 on communicator 'c' in lines 2, 3, 5");
-  CHECK(finding_of({call(0, "gather", 2), call(1, "gather", 2), call(2, "gather", 2)}) ==
+  CHECK(finding_of({rooted_call(0, "reduce"), rooted_call(1, "reduce"), rooted_call(2, "broadcast"),
+                    rooted_call(3, "reduce")}) ==
+        "t.jsonl:4: rank 2 calls broadcast of 100000 bytes from rank 0 in line 4, but ranks 0-1,3 "
+        "call reduce of 100000 bytes to rank 0 on communicator 'c' in lines 2, 3, 5");
+  CHECK(finding_of({rooted_call(0, "gather", 2), rooted_call(1, "gather", 2),
+                    rooted_call(2, "gather", 2)}) ==
         "t.jsonl:2: rank 3 never reaches the gather of 100000 bytes to rank 2 on communicator 'c': "
         "ranks 0-2 wait for it in lines 2, 3, 4");
   CHECK(finding_of({barrier(R"(, "rank": 0, "comm": "c")"), barrier(R"(, "rank": 1, "comm": "c")"),
@@ -178,13 +178,13 @@ TEST_CASE("calls that differ in the root, or that a rank misses, are told") {
 TEST_CASE("a gather holds nobody but its root, a broadcast holds all") {
   auto lines = [](const std::string& kind) {
     std::vector<std::string> out;
-    for (int rank : {0, 1, 3}) out.push_back(call(rank, kind, 0));
+    for (int rank : {0, 1, 3}) out.push_back(rooted_call(rank, kind, 0));
     out.push_back(end("send", 1, 2));
     out.push_back(end("recv", 2, 1));
-    out.push_back(call(2, kind, 0));
+    out.push_back(rooted_call(2, kind, 0));
     return out;
   };
-  ReplayReport gather = replayed(lines("gather"));
+  ReplayReport gather = replayed_rooted(lines("gather"));
   CHECK(gather.findings.empty());
   // Two parts share the root's port: 1 us + 2 us; then the message, then the last part.
   CHECK(gather.time_ps == 3'000'000 + 2'000'000 + 2'000'000);
@@ -209,7 +209,7 @@ TEST_CASE("drawn rooted collectives take no less than their bounds, by any trans
                                           fmt::join(ranks, ", "), prng.pick(transports)),
                               1 + prng.below(std::int64_t{1} << (1 + prng.below(33))));
     CAPTURE(text);
-    ReplayReport report = rig.replay(trace_of(kHeader, {text}));
+    ReplayReport report = rig.replay(trace_of(kRootedHeader, {text}));
     CHECK(report.findings.empty());
     CHECK(report.time_ps >= report.bound_ps);  // replay() checks it, too
     CHECK(report.bound_ps > 0);

@@ -9,14 +9,14 @@
 #include "sim/machines/presets.h"
 #include "tests/sim/replay/replay_case.h"
 #include "tests/support/part.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::sim;
+using reshard::test::kUs;
 using reshard::test::Rig;
 
 namespace {
-
-constexpr std::int64_t kUs = 1'000'000;
 
 // A small budget keeps the test quick; the times do not depend on it.
 ReplayReport shipped(const std::string& name, std::string_view planner = "auto") {

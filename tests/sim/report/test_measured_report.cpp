@@ -5,13 +5,13 @@
 
 #include "sim/report/run_report.h"
 #include "sim/report/validate_report.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::sim;
+using reshard::test::kUs;
 
 namespace {
-
-constexpr std::int64_t kUs = 1'000'000;
 
 ValidateReport two_ranks() {
   auto mesh = std::make_shared<const Mesh>(Mesh::row_major({2}));

@@ -16,9 +16,11 @@
 #include "sim/study/run_facts.h"
 #include "sim/study/studies.h"
 #include "tests/core/planners/planner_cases.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::sim;
+using reshard::test::kUs;
 
 namespace {
 
@@ -35,8 +37,6 @@ Topology star() {
   node.rule_within = {0};
   return Topology("star", node, {}, 1);
 }
-
-constexpr std::int64_t kUs = 1'000'000;
 
 // Two compute operations that overlap on rank 0, and two messages out of it: the first alone, the
 // second overlapping it.

@@ -11,6 +11,7 @@
 #include "core/proof/proof.h"
 #include "sim/store/data_check.h"
 #include "sim/store/store.h"
+#include "tests/core/planners/planner_cases.h"
 #include "tests/support/any_planner.h"
 #include "tests/support/cases.h"
 #include "tests/support/oracle.h"
@@ -24,12 +25,6 @@ using Catch::Matchers::Contains;
 using reshard::sim::DataReport;
 
 namespace {
-
-Request request_of(const char* mesh, const char* shape, const char* from, const char* to,
-                   std::string_view dtype = "f32") {
-  auto ref = std::make_shared<const Mesh>(parse_mesh(mesh));
-  return Request(parse_layout(shape, dtype, ref, from), parse_layout(shape, dtype, ref, to));
-}
 
 std::shared_ptr<const Plan> planned(const Request& request, std::string_view planner = "p2p") {
   Topology topology = star(64);
@@ -53,7 +48,7 @@ DataReport checked(const Request& request, std::int64_t budget = kNoLimit,
 }  // namespace
 
 TEST_CASE("source replicas share memory, addends do not") {
-  Plan plan(request_of("2x3x2", "6", "S(0)RP(sum)", "RRR"), "none");
+  Plan plan(request_on("2x3x2", "6", "S(0)RP(sum)", "RRR"), "none");
   CHECK(first_replicas(plan.request()) ==
         std::vector<std::int32_t>{0, 1, 0, 1, 0, 1, 6, 7, 6, 7, 6, 7});
   sim::StoreMemory memory(plan);
@@ -88,7 +83,7 @@ namespace {
 
 // R -> R on one rank of 1024 bytes, through three temporaries one after the other.
 Plan through_temporaries(bool folds) {
-  Plan plan(request_of("1", "1024", "R", "R", "i8"), "by hand");
+  Plan plan(request_on("1", "1024", "R", "R", "i8"), "by hand");
   BufferId a = plan.add_temporary(), b = plan.add_temporary(), c = plan.add_temporary();
   for (BufferId id : {a, b, c}) plan.buffer(id).set_shape(0, Shape{1024});
   BufferId from = kSourceBuffer;
@@ -190,7 +185,7 @@ TEST_CASE("bytes moved are what steps write, of every kind of step") {
 }
 
 TEST_CASE("the digest is that of the destination shards, rank after rank") {
-  Request request = request_of("2x2", "5,3", "S(0)R", "RS(1)", "i16");
+  Request request = request_on("2x2", "5,3", "S(0)R", "RS(1)", "i16");
   DataReport report = checked(request);
   Pattern pattern(request);
   Hasher hasher;
@@ -212,8 +207,8 @@ TEST_CASE("the digest is that of the destination shards, rank after rank") {
 }
 
 TEST_CASE("of several tensors all are moved, in full or not at all, and each is checked") {
-  Request first = request_of("2x2", "5,3", "S(0)R", "RS(1)", "i16"),
-          second = request_of("3", "7", "P(sum)", "R");
+  Request first = request_on("2x2", "5,3", "S(0)R", "RS(1)", "i16"),
+          second = request_on("3", "7", "P(sum)", "R");
   auto plan = std::make_shared<const Plan>(join({*planned(first), *planned(second)}));
   DataReport report = sim::move_and_check(plan, {}, 1, kNoLimit);
   CHECK((report.checked && report.full_size && !report.shape));
@@ -232,7 +227,7 @@ TEST_CASE("of several tensors all are moved, in full or not at all, and each is 
                     Contains(requests_text(*plan)) && Contains("cannot be reduced"));
 
   // Halves of the second change places.
-  Plan wrong({request_of("1", "4", "R", "R"), request_of("1", "4", "R", "R")}, "by hand");
+  Plan wrong({request_on("1", "4", "R", "R"), request_on("1", "4", "R", "R")}, "by hand");
   CopyStep step{{{0, {0, 3}}}, MoveList(1)};
   step.moves.push_back({BufferId{0}, BufferId{1}, {0}, {0}, {4}});
   step.moves.push_back({BufferId{2}, BufferId{3}, {0}, {2}, {2}});
@@ -252,7 +247,7 @@ TEST_CASE("of several tensors all are moved, in full or not at all, and each is 
 }
 
 TEST_CASE("nothing to move has no digest") {
-  DataReport report = checked(request_of("2", "0,4", "S(1)", "R"));
+  DataReport report = checked(request_on("2", "0,4", "S(1)", "R"));
   CHECK(report.checked);
   CHECK(report.elements == 0);
   CHECK_FALSE(report.digest);
@@ -261,13 +256,13 @@ TEST_CASE("nothing to move has no digest") {
 TEST_CASE("every dtype and operator passes the check at a size with several chunks") {
   for (const char* dtype : {"f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2", "i64", "i32", "i16",
                             "i8", "u8", "bool", "c64"}) {
-    CHECK(checked(request_of("3x2", "37,41", "S(0)S(1)", "_S(1,4)R", dtype)).elements ==
+    CHECK(checked(request_on("3x2", "37,41", "S(0)S(1)", "_S(1,4)R", dtype)).elements ==
           37 * 41 * 2);
     for (const char* op : {"sum", "avg", "min", "max", "product", "band", "bor", "bxor"}) {
       if (!can_reduce(parse_reduce_op(op), parse_dtype(dtype))) continue;
       std::string from = std::string("P(") + op + ")P(" + op + ")";
       for (const PlannerRow* planner : own_planners())
-        CHECK(checked(request_of("3x2", "37,41", from.c_str(), "S(1)R", dtype), kNoLimit, kNoLimit,
+        CHECK(checked(request_on("3x2", "37,41", from.c_str(), "S(1)R", dtype), kNoLimit, kNoLimit,
                       planner->name)
                   .elements == 37 * 41 * 2);
     }
@@ -276,7 +271,7 @@ TEST_CASE("every dtype and operator passes the check at a size with several chun
 
 TEST_CASE("digests are the same from every compiler, in debug and release") {
   auto digest = [](const char* shape, const char* from, const char* to, const char* dtype) {
-    return checked(request_of("2x3", shape, from, to, dtype)).digest->hex();
+    return checked(request_on("2x3", shape, from, to, dtype)).digest->hex();
   };
   CHECK(digest("37,41", "S(0)S(1)", "S(1)R", "f32") == "96d75cac5af05a916d79c124dbf6101d");
   CHECK(digest("37,41", "S(0)S(0)", "_S(0,2)R", "f8e4m3") == "a17f10e43fc9169e926078a0312bee4a");
@@ -287,7 +282,7 @@ TEST_CASE("digests are the same from every compiler, in debug and release") {
 }
 
 TEST_CASE("a wrong value is named with rank, index and bits") {
-  Request request = request_of("2", "4,4", "S(0)", "S(1)");
+  Request request = request_on("2", "4,4", "S(0)", "S(1)");
   // A plan that swaps two destination rows on rank 1.
   Plan wrong(request, "by hand");
   ExchangeStep exchange{{{0, 1, {0, 1}}, {1, 0, {1, 1}}}, MoveList(2)};
@@ -314,7 +309,7 @@ TEST_CASE("a wrong value is named with rank, index and bits") {
 }
 
 TEST_CASE("ranks that share a shard's shape but not its zeros are not taken for each other") {
-  Request request = request_of("2", "4", "S(0)", "P(sum)");
+  Request request = request_on("2", "4", "S(0)", "P(sum)");
   // Rank 1 gets what rank 0 must hold.
   Plan wrong(request, "by hand");
   CopyStep own{{{0, {0, 1}}}, MoveList(1)};
@@ -334,7 +329,7 @@ TEST_CASE("ranks that share a shard's shape but not its zeros are not taken for 
 TEST_CASE("shrinking keeps what is even even, and halves the longest pieces first") {
   auto shape_after = [](const char* mesh, const char* shape, const char* from, const char* to,
                         int halvings) {
-    return sim::shrunk(request_of(mesh, shape, from, to), halvings).shape();
+    return sim::shrunk(request_on(mesh, shape, from, to), halvings).shape();
   };
   CHECK(shape_after("4", "1024,64", "S(0)", "S(1)", 1) == Shape{512, 64});
   CHECK(shape_after("4", "1024,64", "S(0)", "S(1)", 4) == Shape{64, 64});
@@ -355,7 +350,7 @@ TEST_CASE("shrinking keeps what is even even, and halves the longest pieces firs
 }
 
 TEST_CASE("what is above the budget is moved smaller, and says so") {
-  Request request = request_of("4", "1024,1024", "S(0)", "S(1)");
+  Request request = request_on("4", "1024,1024", "S(0)", "S(1)");
   std::int64_t whole = sim::store_bytes(*planned(request));
   CHECK(whole == 2 * 1024 * 1024 * 4);
   CHECK(checked(request, whole).full_size);
@@ -369,7 +364,7 @@ TEST_CASE("what is above the budget is moved smaller, and says so") {
 }
 
 TEST_CASE("what does not fit the memory limit is refused with a budget that would do") {
-  Request request = request_of("4", "1024,1024", "S(0)", "S(1)");
+  Request request = request_on("4", "1024,1024", "S(0)", "S(1)");
   auto run = [&](std::int64_t limit) { checked(request, kNoLimit, limit); };
   CHECK_THROWS_AS(run(1000), InputError);
   CHECK_THROWS_WITH(run(1 << 20), Contains("8.000 MiB") && Contains("1.000 MiB") &&

@@ -13,6 +13,7 @@
 #include "core/traffic/accounting.h"
 #include "sim/network/engine.h"
 #include "sim/store/store.h"
+#include "tests/core/planners/planner_cases.h"
 #include "tests/support/any_planner.h"
 #include "tests/support/cases.h"
 #include "tests/support/rough_data.h"
@@ -23,12 +24,6 @@ using namespace reshard::test;
 using Catch::Matchers::Contains;
 
 namespace {
-
-Request request_of(const char* mesh, const char* shape, const char* from, const char* to,
-                   std::string_view dtype = "f32") {
-  auto ref = std::make_shared<const Mesh>(parse_mesh(mesh));
-  return Request(parse_layout(shape, dtype, ref, from), parse_layout(shape, dtype, ref, to));
-}
 
 // What every destination rank of every tensor holds, from sources filled with the pattern.
 std::vector<Shards> moved(const Plan& plan) {
@@ -51,8 +46,8 @@ std::string refuted(const Plan& plan) {
 // Two tensors of two ranks, of different dtypes and dims, in one step: each rank sends one message
 // that carries boxes of both.
 Plan two_in_one_message() {
-  Plan plan({request_of("2", "4", "S(0)", "S(0)[0]", "f32"),
-             request_of("2", "2,2", "S(0)", "S(1)", "bf16")},
+  Plan plan({request_on("2", "4", "S(0)", "S(0)[0]", "f32"),
+             request_on("2", "2,2", "S(0)", "S(1)", "bf16")},
             "hand");
   CopyStep own{{{0, {0, 2}}, {1, {2, 2}}}, MoveList(2)};
   ExchangeStep step{{{0, 1, {0, 1}}, {1, 0, {1, 1}}}, MoveList(2)};
@@ -72,9 +67,9 @@ Plan two_in_one_message() {
 }  // namespace
 
 TEST_CASE("a join of joins is the join of all") {
-  Plan a = plan_p2p(request_of("2", "4", "S(0)", "R"), {}),
-       b = plan_p2p(request_of("2", "2,2", "S(0)", "S(1)"), {}),
-       c = plan_p2p(request_of("2", "3", "P(sum)", "R"), {});
+  Plan a = plan_p2p(request_on("2", "4", "S(0)", "R"), {}),
+       b = plan_p2p(request_on("2", "2,2", "S(0)", "S(1)"), {}),
+       c = plan_p2p(request_on("2", "3", "P(sum)", "R"), {});
   CHECK(to_text(join({join({a, b}), join({c, a})})) == to_text(join({a, b, c, a})));
 }
 
@@ -146,7 +141,7 @@ TEST_CASE("one message carries boxes of two tensors") {
 
 TEST_CASE("what is moved or folded stays within its tensor") {
   Plan plan = two_in_one_message();
-  Plan crossed({request_of("2", "2", "R", "R"), request_of("2", "2", "R", "R")}, "hand");
+  Plan crossed({request_on("2", "2", "R", "R"), request_on("2", "2", "R", "R")}, "hand");
   CopyStep copy{{{0, {0, 1}}}, MoveList(1)};
   copy.moves.push_back({BufferId{0}, BufferId{3}, DimVector{0}, DimVector{0}, DimVector{2}});
   crossed.add_step(copy, {});
@@ -183,7 +178,7 @@ namespace {
 
 // A collective of two ranks cut into chunks of columns: one step per chunk, each over a box.
 Plan in_chunks(CollectiveKind kind, const char* from, const char* to, std::int64_t chunks) {
-  Plan plan(request_of("2", "2,8", from, to), "hand");
+  Plan plan(request_on("2", "2,8", from, to), "hand");
   std::int64_t width = 8 / chunks;
   for (std::int64_t c = 0; c < chunks; ++c) {
     CollectiveStep step{kind, ReduceOp::Sum, 1, kSourceBuffer, kDestinationBuffer};

@@ -7,13 +7,13 @@
 #include "sim/study/critical_path.h"
 #include "sim/study/recorded_run.h"
 #include "tests/sim/network/networks.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::test;
 
 namespace {
 
-constexpr std::int64_t kGB = 1'000'000'000;
 using Lines = std::vector<std::string>;
 
 // "operation step cause start end" of every part.
@@ -59,7 +59,7 @@ TEST_CASE("two steps in sequence: each its latency, then its link") {
   Plan plan = empty_plan(2);
   StepId first = plan.add_step(exchange({{0, 1, 10}}), {});
   plan.add_step(exchange({{1, 0, 5}}), {first});
-  CHECK(path_of(plan, star(2, kGB, 500)) ==
+  CHECK(path_of(plan, switched(2, kGB, 500)) ==
         Lines{"0 0 latency 0 500", "0 0 node0.gpu0.port.out 500 10500", "0 1 latency 10500 11000",
               "0 1 node0.gpu0.port.in 11000 16000"});
 }
@@ -69,13 +69,13 @@ TEST_CASE("two flows on one link: it bounds while they share it, the first of th
   // are bounded by both their links alike; the lower is named.
   Plan plan = empty_plan(3);
   plan.add_step(exchange({{0, 2, 30}, {1, 2, 10}}), {});
-  CHECK(path_of(plan, star(3, kGB)) ==
+  CHECK(path_of(plan, switched(3, kGB)) ==
         Lines{"0 0 node0.gpu2.port.in 0 20000", "0 0 node0.gpu0.port.out 20000 40000"});
 }
 
 TEST_CASE("a cap is waited for where it is less than the share") {
   Workload one{{message(0, 1, 10, 0)}};
-  CHECK(path_of(one, star(2, kGB, 500, kGB / 4)) ==
+  CHECK(path_of(one, switched(2, kGB, 500, kGB / 4)) ==
         Lines{"0 -1 latency 0 500", "0 -1 cap 500 40500"});
   // Three share 1 GB/s below their caps of 400 MB/s: 1000 bytes at 333,333,333 B/s end at
   // 3,000,001. Then 2 x 10^15 - 333,333,333 x 3,000,001 = 999,999,667,666,667 of 10^-12 byte are
@@ -90,7 +90,7 @@ TEST_CASE("a ring of small chunks waits for latencies") {
   Workload w;
   w.operations.push_back(
       {BareCollective{CollectiveKind::AllGather, Algorithm::Ring, ranks(4), 1}, 0, {}});
-  CHECK(path_of(w, star(4, kGB, 1'000'000)) ==
+  CHECK(path_of(w, switched(4, kGB, 1'000'000)) ==
         Lines{"0 -1 latency 0 1000000", "0 -1 node0.gpu0.port.out 1000000 1001000",
               "0 -1 latency 1001000 2001000", "0 -1 node0.gpu0.port.out 2001000 2002000",
               "0 -1 latency 2002000 3002000", "0 -1 node0.gpu0.port.out 3002000 3003000"});
@@ -100,21 +100,21 @@ TEST_CASE("compute and messages, through streams and `after`") {
   // 0 computes and sends; 1 was ready long before. Operation 3 comes after 2, which ends last.
   Workload w{{compute(ranks(1), 5000), message(0, 1, 10, 1), compute(ranks(1, 1), 3000),
               compute(ranks(1), 100, 7, {OpId{2}}), compute(ranks(1), 9000, 8)}};
-  CHECK(path_of(w, star(2, kGB, 500)) == Lines{"0 -1 compute 0 5000", "1 -1 latency 5000 5500",
-                                               "1 -1 node0.gpu0.port.out 5500 15500",
-                                               "2 -1 compute 15500 18500",
-                                               "3 -1 compute 18500 18600"});
+  CHECK(path_of(w, switched(2, kGB, 500)) == Lines{"0 -1 compute 0 5000", "1 -1 latency 5000 5500",
+                                                   "1 -1 node0.gpu0.port.out 5500 15500",
+                                                   "2 -1 compute 15500 18500",
+                                                   "3 -1 compute 18500 18600"});
 }
 
 TEST_CASE("what a transport adds is told from what the route takes") {
   Workload w{{message(0, 1, 10, 0)}};
   Dear slow(kGB / 10), fast(2 * kGB);
-  CHECK(path_of(w, star(2, kGB, 500), &slow) ==
+  CHECK(path_of(w, switched(2, kGB, 500), &slow) ==
         Lines{"0 -1 launch 0 1500", "0 -1 latency 1500 2000", "0 -1 protocol 2000 102000"});
-  CHECK(path_of(w, star(2, kGB, 500), &fast) == Lines{"0 -1 launch 0 1500",
-                                                      "0 -1 latency 1500 2000",
-                                                      "0 -1 node0.gpu0.port.out 2000 12000"});
-  CHECK(path_of(w, star(2, kGB, 500, kGB / 20), &slow).back() == "0 -1 cap 2000 202000");
+  CHECK(path_of(w, switched(2, kGB, 500), &fast) == Lines{"0 -1 launch 0 1500",
+                                                          "0 -1 latency 1500 2000",
+                                                          "0 -1 node0.gpu0.port.out 2000 12000"});
+  CHECK(path_of(w, switched(2, kGB, 500, kGB / 20), &slow).back() == "0 -1 cap 2000 202000");
 }
 
 TEST_CASE(
@@ -129,23 +129,23 @@ TEST_CASE(
       all.push_back(plan.add_step(exchange({{from, to, 10}}), {}));
     }
     // The steps differ, so the first listed is named.
-    CHECK(path_of(plan, star(6, kGB)) ==
+    CHECK(path_of(plan, switched(6, kGB)) ==
           Lines{fmt::format("0 0 node0.gpu{}.port.out 0 10000", pairs[to_index(a)][0])});
   }
   Plan together = empty_plan(6);
   StepId first = together.add_step(exchange({{0, 1, 10}, {2, 3, 10}, {4, 5, 10}}), {});
   together.add_step(exchange({{3, 1, 10}}), {first});
-  CHECK(path_of(together, star(6, kGB)) ==
+  CHECK(path_of(together, switched(6, kGB)) ==
         Lines{"0 0 node0.gpu0.port.out 0 10000", "0 1 node0.gpu1.port.in 10000 20000"});
 }
 
 TEST_CASE("a run without time has no path, and what takes none is no part of one") {
-  CHECK(path_of(Workload{}, star(2, kGB)).empty());
-  CHECK(path_of(empty_plan(2), star(2, kGB)).empty());
+  CHECK(path_of(Workload{}, switched(2, kGB)).empty());
+  CHECK(path_of(empty_plan(2), switched(2, kGB)).empty());
   // A message of no bytes without latency, to itself, a compute of no length: then one that counts.
   Workload w{{message(0, 1, 0, 0), message(0, 0, 5, 1, {}, 0, 1), compute(ranks(2), 0),
               compute(ranks(2), 7)}};
-  CHECK(path_of(w, star(2, kGB)) == Lines{"3 -1 compute 0 7"});
+  CHECK(path_of(w, switched(2, kGB)) == Lines{"3 -1 compute 0 7"});
 }
 
 TEST_CASE("faults are on the path: slower links, longer latencies, links that are down") {
@@ -153,7 +153,7 @@ TEST_CASE("faults are on the path: slower links, longer latencies, links that ar
   Workload w;
   w.operations = {message(0, 1, 8, 0)};
   auto path = [&](std::vector<sim::Fault> faults) {
-    return path_of(w, star(2, kGB, 500), nullptr, faults);
+    return path_of(w, switched(2, kGB, 500), nullptr, faults);
   };
   // At half the rate from 4,500 on: 4 bytes, then 4 in 8,000.
   CHECK(path({{Kind::LinkShare, 4'500, 500'000, into(1)}}) ==

@@ -17,14 +17,14 @@
 #include "tests/support/cases.h"
 #include "tests/support/part.h"
 #include "tests/support/prng.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::sim;
 using test::kOneOf;
+using test::kUs;
 
 namespace {
-
-constexpr std::int64_t kUs = 1'000'000;
 
 Request named(const std::string& name, const std::string& shape, const std::string& from,
               const std::string& to, const std::string& placed = "R") {
@@ -63,7 +63,7 @@ JobFacts facts_of(Study& study, RequestDemand* demand = nullptr) {
 std::shared_ptr<Study> study_of(const std::vector<Request>& job, const char* planner) {
   StudyOptions options;
   options.transport.kind = TransportKind::Ideal;
-  return Studies(std::make_shared<const Topology>(test::star(4, 1'000'000'000, kUs)),
+  return Studies(std::make_shared<const Topology>(test::switched(4, 1'000'000'000, kUs)),
                  find_planner(planner), options)
       .of(job);
 }

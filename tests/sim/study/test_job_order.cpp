@@ -21,9 +21,9 @@
 #include "tests/support/part.h"
 #include "tests/support/prng.h"
 
-using namespace reshard;
+namespace reshard::sim::job_order_tests {
+
 using namespace reshard::test;
-using namespace reshard::sim;
 
 namespace {
 
@@ -169,3 +169,5 @@ TEST_CASE("the order bound is the longest path of parts") {
   CHECK(in_turn.order_ps >= 2 * alone.cut_ps - 2 * alone.latency_ps);
   CHECK(in_turn.order_ps <= 2 * alone.cut_ps);
 }
+
+}  // namespace reshard::sim::job_order_tests

@@ -19,9 +19,9 @@
 #include "tests/support/part.h"
 #include "tests/support/prng.h"
 
-using namespace reshard;
+namespace reshard::sim::jobs_tests {
+
 using namespace reshard::test;
-using namespace reshard::sim;
 
 namespace {
 
@@ -99,3 +99,5 @@ TEST_CASE("a job is one message per pair of ranks, and its load is balanced over
   CHECK(step.messages[0].moves.count == 2);
   CHECK(step.messages[1].moves.count == 1);
 }
+
+}  // namespace reshard::sim::jobs_tests

@@ -24,9 +24,9 @@
 #include "tests/support/part.h"
 #include "tests/support/prng.h"
 
-using namespace reshard;
+namespace reshard::sim::jobs_in_series_tests {
+
 using namespace reshard::test;
-using namespace reshard::sim;
 
 namespace {
 
@@ -245,3 +245,5 @@ TEST_CASE("sources that are freed are counted tensor by tensor, and planners of 
   few.push_back(few.front());
   for (const PlannerRow& row : planners()) CHECK_FALSE(plans_only_together(row, few, {}));
 }
+
+}  // namespace reshard::sim::jobs_in_series_tests

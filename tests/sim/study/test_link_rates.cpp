@@ -6,13 +6,13 @@
 #include "sim/network/engine.h"
 #include "sim/study/link_rates.h"
 #include "tests/sim/network/networks.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::test;
 
 namespace {
 
-constexpr std::int64_t kGB = 1'000'000'000;
 constexpr Int128 kByte = 1'000'000'000'000;
 
 Timeline observed(const Workload& workload, const Topology& topology, sim::LinkRates& rates) {
@@ -36,7 +36,7 @@ TEST_CASE("a link's rate changes with its flows, and stands while there are none
   Plan plan = empty_plan(3);
   StepId first = plan.add_step(exchange({{0, 2, 30}, {1, 2, 10}}), {});
   plan.add_step(exchange({{0, 2, 5}}), {first});
-  Topology topology = star(3, kGB, 500);
+  Topology topology = switched(3, kGB, 500);
   sim::LinkRates rates(topology.resource_count());
   Timeline t = observed(workload_of(std::make_shared<const Plan>(plan)), topology, rates);
   CHECK(t.end_ps == 46'000);
@@ -49,7 +49,7 @@ TEST_CASE("a link's rate changes with its flows, and stands while there are none
 }
 
 TEST_CASE("whatever the rates, a link has carried its bytes when its last flow ends") {
-  Topology topology = star(9, 333'333'331, 77);
+  Topology topology = switched(9, 333'333'331, 77);
   sim::LinkRates rates(topology.resource_count());
   Timeline t = observed(all_pairs(9, uneven_bytes), topology, rates);
   for (std::size_t link = 0; link < t.resources.size(); ++link) {
@@ -70,7 +70,7 @@ TEST_CASE("a link of many changes keeps some of them, from first to last") {
   // 5000 messages one after the other, each after its latency.
   Workload w;
   for (int i = 0; i < 5000; ++i) w.operations.push_back(message(0, 1, 1 + i % 7, i));
-  Topology topology = star(2, kGB, 500);
+  Topology topology = switched(2, kGB, 500);
   sim::LinkRates rates(topology.resource_count());
   Timeline t = observed(w, topology, rates);
   const auto& knots = rates.knots(out_of(0));
@@ -91,7 +91,7 @@ TEST_CASE("a link that is down carries nothing until it is up") {
   // 4 of 8 bytes by 4,000; down until 10,000; the other 4.
   Workload w;
   w.operations = {message(0, 1, 8, 0)};
-  Topology topology = star(2, kGB);
+  Topology topology = switched(2, kGB);
   sim::LinkRates rates(topology.resource_count());
   std::vector<sim::Fault> faults{{sim::Fault::Kind::LinkShare, 4'000, 0, out_of(0)},
                                  {sim::Fault::Kind::LinkShare, 10'000, 1'000'000, out_of(0)}};

@@ -21,9 +21,9 @@
 #include "tests/support/part.h"
 #include "tests/support/prng.h"
 
-using namespace reshard;
+namespace reshard::sim::memory_limits_tests {
+
 using namespace reshard::test;
-using namespace reshard::sim;
 
 namespace {
 
@@ -135,3 +135,5 @@ TEST_CASE("drawn jobs keep memory limits, or are refused with the least that wor
     CHECK(of_planner.measured > 120 / kOneOf);
   }
 }
+
+}  // namespace reshard::sim::memory_limits_tests

@@ -15,7 +15,7 @@ using reshard::test::trace_of;
 
 namespace {
 
-const std::string kHeader =
+const std::string kCommsHeader =
     R"({"reshard_trace": 1, "comms": {"tp": "0-2", "pair": [0, 1], "dp": "0,2"}})";
 
 // A rank's call of an all_reduce.
@@ -27,7 +27,8 @@ std::string call(int rank, int bytes, const std::string& more = R"(, "comm": "tp
 
 std::vector<std::string> findings_of(const std::vector<std::string>& lines) {
   std::vector<std::string> out;
-  for (const TraceFinding& finding : trace_of(kHeader, lines).findings) out.push_back(finding.what);
+  for (const TraceFinding& finding : trace_of(kCommsHeader, lines).findings)
+    out.push_back(finding.what);
   return out;
 }
 
@@ -38,7 +39,7 @@ std::string finding_of(const std::vector<std::string>& lines) {
 
 std::string error_of(const std::vector<std::string>& lines) {
   try {
-    trace_of(kHeader, lines);
+    trace_of(kCommsHeader, lines);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -85,7 +86,7 @@ TEST_CASE("the least that makes two lists alike is what is said of them") {
 
 TEST_CASE("the n-th call of a rank meets the n-th of all others, wherever its line stands") {
   Trace trace = trace_of(
-      kHeader, {call(0, 8), call(0, 16), call(1, 8), call(2, 8), call(2, 16), call(1, 16)});
+      kCommsHeader, {call(0, 8), call(0, 16), call(1, 8), call(2, 8), call(2, 16), call(1, 16)});
   CHECK(trace.findings.empty());
   std::vector<int> firsts;
   for (const TraceOperation& operation : trace.operations)
@@ -159,7 +160,7 @@ TEST_CASE("communicators have members: of the header, of the first line that say
 
 TEST_CASE("without a name a call is of its ranks' own communicator") {
   const std::string of = R"(, "ranks": "0,3")";
-  Trace trace = trace_of(kHeader, {call(0, 8, of), call(3, 8, of)});
+  Trace trace = trace_of(kCommsHeader, {call(0, 8, of), call(3, 8, of)});
   CHECK(trace.findings.empty());
   CHECK(trace.operations[0].communicator == trace.operations[1].communicator);
   CHECK(finding_of({call(0, 8, of), call(3, 4, of)}) ==
@@ -183,7 +184,7 @@ TEST_CASE("what one call says of the transport holds for all, two words are a fi
   auto by = [](int rank, const char* transport) {
     return call(rank, 8, fmt::format(R"(, "comm": "tp", "transport": "{}")", transport));
   };
-  Trace trace = trace_of(kHeader, {call(0, 8), by(1, "ideal"), call(2, 8)});
+  Trace trace = trace_of(kCommsHeader, {call(0, 8), by(1, "ideal"), call(2, 8)});
   CHECK(trace.findings.empty());
   for (const TraceOperation& operation : trace.operations)
     CHECK(operation.transport == TransportKind::Ideal);
@@ -284,7 +285,7 @@ TEST_CASE("many lines are cut short") {
 
 TEST_CASE("a finding lists its ranks and lines in order") {
   auto finding = [](const std::vector<std::string>& lines) {
-    Trace trace = trace_of(kHeader, lines);
+    Trace trace = trace_of(kCommsHeader, lines);
     REQUIRE(trace.findings.size() == 1);
     return trace.findings[0];
   };

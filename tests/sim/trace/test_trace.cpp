@@ -19,11 +19,11 @@ using reshard::test::trace_of;
 
 namespace {
 
-const std::string kHeader =
+const std::string kMeshesHeader =
     R"({"reshard_trace": 1, "topology": "dgx-h100:2", "meshes": {"a": "dp=2,tp=2", "b": {"mesh": )"
     R"("4", "ranks": "8-11"}}})";
 
-std::string error_of(const std::string& text) {
+std::string text_error(const std::string& text) {
   try {
     trace_of(text);
   } catch (const InputError& error) {
@@ -33,7 +33,9 @@ std::string error_of(const std::string& text) {
 }
 
 // The error of a trace whose third line this is.
-std::string line_error(const std::string& line) { return error_of(kHeader + "\n\n" + line + "\n"); }
+std::string line_error(const std::string& line) {
+  return text_error(kMeshesHeader + "\n\n" + line + "\n");
+}
 
 }  // namespace
 
@@ -49,17 +51,17 @@ TEST_CASE("Layouts of the header stand for their placements") {
   const Request& request = std::get<TraceRedistribute>(trace.operations[0].body).requests->front();
   CHECK(request.source().placements_text() == "boxes(0: [0:3,0:6]; 1: [3:4,0:6])");
   CHECK(request.destination().placements_text() == "S(0)");
-  CHECK_THAT(error_of(header + "\n" + line("l1") + "\n"),
+  CHECK_THAT(text_error(header + "\n" + line("l1") + "\n"),
              Catch::StartsWith("t.jsonl:2: from: expected"));
   for (const char* bad : {R"t(["S(0)"])t", R"t({"R": "S(0)"})t", R"t({"": "S(0)"})t",
                           R"t({"0a": "S(0)"})t", R"t({"r(0)": "S(0)"})t", R"t({"rows": 1})t"})
-    CHECK_THAT(error_of(fmt::format("{{\"reshard_trace\": 1, \"layouts\": {}}}", bad)),
+    CHECK_THAT(text_error(fmt::format("{{\"reshard_trace\": 1, \"layouts\": {}}}", bad)),
                Catch::StartsWith("t.jsonl:1: layouts: expected an object of placements by name"));
 }
 
 TEST_CASE("A trace says what its lines say") {
   Trace trace = trace_of(
-      kHeader,
+      kMeshesHeader,
       {
           R"t({"op": "redistribute", "name": "w", "id": "w", "shape": [8, 6], "dtype": "bf16", )t"
           R"t("from": "S(0)S(1)", "to": "RS(1)", "mesh": "a"})t",
@@ -95,7 +97,7 @@ TEST_CASE("A trace says what its lines say") {
 TEST_CASE("Lines that say the same share one request, blank lines and CRLF do not matter") {
   std::string line = R"t({"op": "redistribute", "shape": [8], "dtype": "f32", )t"
                      R"t("from": "S(0)R", "to": "RR", "mesh": "a"})t";
-  Trace trace = trace_of(kHeader + "\r\n \r\n" + line + "\r\n\n" + line);
+  Trace trace = trace_of(kMeshesHeader + "\r\n \r\n" + line + "\r\n\n" + line);
   REQUIRE(trace.operations.size() == 2);
   CHECK(std::get<TraceRedistribute>(trace.operations[0].body).requests ==
         std::get<TraceRedistribute>(trace.operations[1].body).requests);
@@ -103,15 +105,15 @@ TEST_CASE("Lines that say the same share one request, blank lines and CRLF do no
 }
 
 TEST_CASE("Text that is no trace is refused with its place") {
-  CHECK(error_of("") ==
+  CHECK(text_error("") ==
         "t.jsonl: expected a header such as {\"reshard_trace\": 1} as the first line, found an "
         "empty file");
-  CHECK(error_of("[1]") == "t.jsonl:1: expected one JSON object, found a list of 1");
-  CHECK(error_of("{\"reshard_trace\": 2}") ==
+  CHECK(text_error("[1]") == "t.jsonl:1: expected one JSON object, found a list of 1");
+  CHECK(text_error("{\"reshard_trace\": 2}") ==
         "t.jsonl:1: reshard_trace: expected an integer from 1 to 1, found 2");
-  CHECK(error_of("{\"topology\": \"x\"}") ==
+  CHECK(text_error("{\"topology\": \"x\"}") ==
         "t.jsonl:1: reshard_trace: expected an integer from 1 to 1, found no such field");
-  CHECK(error_of("{\"reshard_trace\": 1, \"mesh\": {}}") ==
+  CHECK(text_error("{\"reshard_trace\": 1, \"mesh\": {}}") ==
         "t.jsonl:1: 'mesh': expected a field of the header, found an unknown one");
   CHECK(line_error(R"({"op": "compute", "ranks": "0", "dura)") ==
         "t.jsonl:3: expected one JSON object, found no JSON at byte 38: the end of the line");
@@ -227,7 +229,7 @@ TEST_CASE("What layouts and requests refuse is placed in its line") {
         "t.jsonl:3: 'ranks': expected a field of redistribute, found an unknown one");
 
   auto mesh = [](const std::string& text) {
-    return error_of("{\"reshard_trace\": 1, \"meshes\": {\"m\": " + text + "}}");
+    return text_error("{\"reshard_trace\": 1, \"meshes\": {\"m\": " + text + "}}");
   };
   for (const char* bad :
        {"\"0\"", "\"1000000000000\"", "\"2x0\"", "\"\"", "3", "null", "[2, 2]",
@@ -242,7 +244,8 @@ TEST_CASE("All lines together may name 2^25 ranks") {
   std::string line = R"({"op": "compute", "ranks": "0-1048575", "duration_ps": 1})";
   std::string text = R"({"reshard_trace": 1})";
   for (int i = 0; i < 33; ++i) text += "\n" + line;
-  CHECK(error_of(text) == "t.jsonl:34: expected at most 33554432 ranks over all lines, found more");
+  CHECK(text_error(text) ==
+        "t.jsonl:34: expected at most 33554432 ranks over all lines, found more");
 }
 
 namespace {
@@ -292,7 +295,7 @@ TEST_CASE("Lines are cut at newlines wherever blocks end") {
 TEST_CASE("Of a long trace every line counts, and the first wrong one is named") {
   std::vector<std::string> lines(40'000,
                                  R"({"op": "compute", "ranks": "0-7", "duration_ps": 5000})");
-  lines.front() = kHeader;
+  lines.front() = kMeshesHeader;
   auto text_of = [&lines] {
     std::string text;
     for (const std::string& line : lines) text += line + "\n";
@@ -303,12 +306,12 @@ TEST_CASE("Of a long trace every line counts, and the first wrong one is named")
   for (std::size_t i = 0; i < trace.operations.size(); ++i)
     REQUIRE(trace.line_of(id_of<OpId>(i)).number == static_cast<std::int64_t>(i) + 2);
   lines[38'000] = "{";
-  CHECK(error_of(text_of()) ==
+  CHECK(text_error(text_of()) ==
         "t.jsonl:38001: expected one JSON object, found no JSON at byte 2: the end of the line");
   lines[37'999] = R"({"op": "sleep"})";
-  CHECK(error_of(text_of()).substr(0, 18) == "t.jsonl:38000: op:");
+  CHECK(text_error(text_of()).substr(0, 18) == "t.jsonl:38000: op:");
   lines[100] = R"({"op": {"a": 1, "b": {"a": 2}, "a": 3}})";
-  CHECK(error_of(text_of()) == "t.jsonl:101: expected each field once, found 'a' twice");
+  CHECK(text_error(text_of()) == "t.jsonl:101: expected each field once, found 'a' twice");
 }
 
 TEST_CASE("Missing files and directories are refused") {

@@ -24,7 +24,7 @@ Trace read_as(const std::string& text, std::string_view format = {}) {
   return parse_trace(in, "m.txt", format);
 }
 
-std::string error_of(const std::string& text, std::string_view format = {}) {
+std::string format_error(const std::string& text, std::string_view format = {}) {
   try {
     read_as(text, format);
   } catch (const InputError& error) {
@@ -43,11 +43,11 @@ TEST_CASE("Content shows the format, what no format recognises is refused as a n
   CHECK(read_as("{\"reshard_trace\": 1}").operations.empty());
   CHECK(read_as("\n 0  8\t\r\n8 0\n").operations.size() == 4);
   CHECK(read_as("0", "alltoallv-matrix").operations.empty());
-  CHECK(error_of("0") == "m.txt:1: expected one JSON object, found 0");
-  CHECK(error_of("0 x\n") == "m.txt:1: expected one JSON object, found no JSON at byte 3: 'x'");
-  CHECK(error_of("0 1\n1 0\n", "reshard") ==
+  CHECK(format_error("0") == "m.txt:1: expected one JSON object, found 0");
+  CHECK(format_error("0 x\n") == "m.txt:1: expected one JSON object, found no JSON at byte 3: 'x'");
+  CHECK(format_error("0 1\n1 0\n", "reshard") ==
         "m.txt:1: expected one JSON object, found no JSON at byte 3: '1'");
-  CHECK(error_of("0 1\n1 0\n", "csv") ==
+  CHECK(format_error("0 1\n1 0\n", "csv") ==
         "--format: expected one of reshard, alltoallv-matrix, found 'csv'");
 }
 
@@ -94,17 +94,18 @@ TEST_CASE("A plan of messages takes the time of its matrix") {
 }
 
 TEST_CASE("A matrix that is not square, or not of bytes, is refused in its line") {
-  CHECK(error_of("0 1\n1\n") == "m.txt:2: expected 2 columns, one for each rank, found 1");
-  CHECK(error_of("0 1\n") == "m.txt:1: expected 2 lines, one for each rank, found 1");
-  CHECK(error_of("0 1\n1 0\n0 0\n") == "m.txt:3: expected 2 lines, one for each rank, found more");
-  CHECK(error_of("0 1\n1 -1\n") ==
+  CHECK(format_error("0 1\n1\n") == "m.txt:2: expected 2 columns, one for each rank, found 1");
+  CHECK(format_error("0 1\n") == "m.txt:1: expected 2 lines, one for each rank, found 1");
+  CHECK(format_error("0 1\n1 0\n0 0\n") ==
+        "m.txt:3: expected 2 lines, one for each rank, found more");
+  CHECK(format_error("0 1\n1 -1\n") ==
         "m.txt:2: column 2: expected bytes between 0 and 4611686018427387904, found '-1'");
-  CHECK(error_of("0 1\n1x 0\n").substr(0, 17) == "m.txt:2: column 1");
-  CHECK(error_of("", "alltoallv-matrix") ==
+  CHECK(format_error("0 1\n1x 0\n").substr(0, 17) == "m.txt:2: column 1");
+  CHECK(format_error("", "alltoallv-matrix") ==
         "m.txt: expected a line of bytes for each rank, found an empty file");
   std::string wide(2 * 4097, '0');
   for (std::size_t i = 1; i < wide.size(); i += 2) wide[i] = ' ';
-  CHECK(error_of(wide) == "m.txt:1: expected at most 4096 ranks, found more columns");
+  CHECK(format_error(wide) == "m.txt:1: expected at most 4096 ranks, found more columns");
 }
 
 TEST_CASE("A line may stand for several operations: `after` it is after all of them") {

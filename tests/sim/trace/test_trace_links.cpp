@@ -14,11 +14,11 @@ using reshard::test::trace_of;
 
 namespace {
 
-const std::string kHeader = R"({"reshard_trace": 1})";
+const std::string kPlainHeader = R"({"reshard_trace": 1})";
 
-std::string error_of(const std::vector<std::string>& lines) {
+std::string link_error(const std::vector<std::string>& lines) {
   try {
-    trace_of(kHeader, lines);
+    trace_of(kPlainHeader, lines);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -38,9 +38,9 @@ std::string end(const char* op, int rank, int peer, int bytes = 10, int tag = 0,
          "}";
 }
 
-std::vector<TraceFinding> findings_of(const std::vector<std::string>& lines) {
+std::vector<TraceFinding> replay_findings(const std::vector<std::string>& lines) {
   Topology topology = test::star(4);
-  return test::Rig(topology).replay(trace_of(kHeader, lines)).findings;
+  return test::Rig(topology).replay(trace_of(kPlainHeader, lines)).findings;
 }
 
 std::vector<Rank> ranks(const std::vector<int>& numbers) {
@@ -52,19 +52,19 @@ std::vector<Rank> ranks(const std::vector<int>& numbers) {
 }  // namespace
 
 TEST_CASE("after names lines by their ids, earlier or later") {
-  CHECK(error_of({compute("a", "\"b\""), compute("b", "")}) == "no error");
-  CHECK(error_of({compute("a", "\"c\"")}) ==
+  CHECK(link_error({compute("a", "\"b\""), compute("b", "")}) == "no error");
+  CHECK(link_error({compute("a", "\"c\"")}) ==
         "t.jsonl:2: after: expected the id of a line, found 'c', which no line has");
-  CHECK(error_of({compute("a", ""), compute("b", ""), compute("a", "")}) ==
+  CHECK(link_error({compute("a", ""), compute("b", ""), compute("a", "")}) ==
         "t.jsonl:4: id: expected each id once, found 'a' again (first in line 2)");
 }
 
 TEST_CASE("A cycle of after names its lines") {
-  CHECK(error_of({compute("a", "\"a\"")}) ==
+  CHECK(link_error({compute("a", "\"a\"")}) ==
         "t.jsonl:2: after: expected no cycle, found line 2 after line 2");
   // x leads into the cycle and is not part of it.
-  CHECK(error_of({compute("x", "\"b\""), compute("a", "\"c\""), compute("b", "\"a\""),
-                  compute("c", "\"b\"")}) ==
+  CHECK(link_error({compute("x", "\"b\""), compute("a", "\"c\""), compute("b", "\"a\""),
+                    compute("c", "\"b\"")}) ==
         "t.jsonl:3: after: expected no cycle, found line 3 after line 5 after line 4 after line 3");
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("A cycle of more than eight lines is shown in part") {
     std::vector<std::string> lines;
     for (int i = 0; i < length; ++i)
       lines.push_back(compute(std::to_string(i), fmt::format("\"{}\"", (i + 1) % length)));
-    return error_of(lines);
+    return link_error(lines);
   };
   const std::string shown =
       "t.jsonl:2: after: expected no cycle, found line 2 after line 3 after line 4 after line 5 "
@@ -88,16 +88,17 @@ TEST_CASE("A long chain of after is no cycle and needs no recursion") {
     lines.push_back(compute(std::to_string(i), fmt::format("\"{}\"", i - 1),
                             fmt::format(", \"stream\": {}", i)));
   Topology topology = test::star(1);
-  ReplayReport report = test::Rig(topology).replay(trace_of(kHeader, lines));
+  ReplayReport report = test::Rig(topology).replay(trace_of(kPlainHeader, lines));
   CHECK(report.time_ps == 50'000);
   CHECK(report.bound_ps == 50'000);
 }
 
 TEST_CASE("Messages meet per source, destination and tag, in line order") {
-  Trace trace = trace_of(kHeader, {end("recv", 1, 0, 10, 5), end("send", 0, 1, 10, 5),    // 0, 1
-                                   end("send", 0, 1, 20, 0), end("send", 0, 1, 30, 0),    // 2, 3
-                                   end("send", 1, 0, 40, 0), end("recv", 0, 1, 40, 0),    // 4, 5
-                                   end("recv", 1, 0, 20, 0), end("recv", 1, 0, 30, 0)});  // 6, 7
+  Trace trace =
+      trace_of(kPlainHeader, {end("recv", 1, 0, 10, 5), end("send", 0, 1, 10, 5),    // 0, 1
+                              end("send", 0, 1, 20, 0), end("send", 0, 1, 30, 0),    // 2, 3
+                              end("send", 1, 0, 40, 0), end("recv", 0, 1, 40, 0),    // 4, 5
+                              end("recv", 1, 0, 20, 0), end("recv", 1, 0, 30, 0)});  // 6, 7
   CHECK(trace.findings.empty());
   std::vector<int> others;
   for (const TraceOperation& operation : trace.operations)
@@ -107,8 +108,8 @@ TEST_CASE("Messages meet per source, destination and tag, in line order") {
 
 TEST_CASE("What does not match is a finding with its lines") {
   std::vector<TraceFinding> findings =
-      findings_of({end("send", 0, 1), end("send", 0, 1), end("recv", 1, 0),
-                   end("recv", 2, 3, 10, 7), end("send", 2, 0, 5), end("recv", 0, 2, 6)});
+      replay_findings({end("send", 0, 1), end("send", 0, 1), end("recv", 1, 0),
+                       end("recv", 2, 3, 10, 7), end("send", 2, 0, 5), end("recv", 0, 2, 6)});
   REQUIRE(findings.size() == 3);
   CHECK(findings[0].what == "t.jsonl:3: send from rank 0 to rank 1 (tag 0) has no recv");
   CHECK(findings[0].lines == std::vector<std::int64_t>{3});
@@ -123,9 +124,10 @@ TEST_CASE("What one end says of the transport holds for the message, two words a
   auto by = [](std::string line, const char* transport) {
     return line.insert(line.size() - 1, std::string(", \"transport\": \"") + transport + "\"");
   };
-  Trace trace = trace_of(kHeader, {by(end("send", 0, 1), "ideal"), end("recv", 1, 0),
-                                   end("send", 0, 1), by(end("recv", 1, 0), "nccl"),
-                                   by(end("send", 0, 1), "nccl"), by(end("recv", 1, 0), "ideal")});
+  Trace trace =
+      trace_of(kPlainHeader, {by(end("send", 0, 1), "ideal"), end("recv", 1, 0), end("send", 0, 1),
+                              by(end("recv", 1, 0), "nccl"), by(end("send", 0, 1), "nccl"),
+                              by(end("recv", 1, 0), "ideal")});
   for (std::size_t op : {0U, 1U}) CHECK(trace.operations[op].transport == TransportKind::Ideal);
   for (std::size_t op : {2U, 3U}) CHECK(trace.operations[op].transport == TransportKind::Nccl);
   REQUIRE(trace.findings.size() == 1);
@@ -136,8 +138,8 @@ TEST_CASE("What one end says of the transport holds for the message, two words a
 
 TEST_CASE("Two ranks that both send first block, and on two streams do not") {
   std::vector<TraceFinding> findings =
-      findings_of({end("send", 0, 1), end("recv", 0, 1), end("send", 1, 0), end("recv", 1, 0),
-                   compute("free", "", ", \"stream\": 9")});
+      replay_findings({end("send", 0, 1), end("recv", 0, 1), end("send", 1, 0), end("recv", 1, 0),
+                       compute("free", "", ", \"stream\": 9")});
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].lines == std::vector<std::int64_t>{2, 3, 4, 5});
   CHECK(findings[0].what ==
@@ -145,21 +147,22 @@ TEST_CASE("Two ranks that both send first block, and on two streams do not") {
         "after line 4 (send on rank 1) on stream 0, which meets line 3 (recv on rank 0), which is "
         "queued after line 2 (send on rank 0) on stream 0, which meets line 5 (recv on rank 1)");
   CHECK(findings[0].ranks == ranks({0, 1}));
-  CHECK(findings_of({end("send", 0, 1), end("recv", 0, 1, 10, 0, 1), end("send", 1, 0),
-                     end("recv", 1, 0, 10, 0, 1)})
+  CHECK(replay_findings({end("send", 0, 1), end("recv", 0, 1, 10, 0, 1), end("send", 1, 0),
+                         end("recv", 1, 0, 10, 0, 1)})
             .empty());
-  CHECK(findings_of({end("send", 0, 1), end("recv", 0, 1), end("recv", 1, 0), end("send", 1, 0)})
-            .empty());
+  CHECK(
+      replay_findings({end("send", 0, 1), end("recv", 0, 1), end("recv", 1, 0), end("send", 1, 0)})
+          .empty());
 }
 
 TEST_CASE("after against the order of a stream, or through a message, blocks") {
-  CHECK(findings_of({compute("a", "\"b\""), compute("b", "")}).front().lines ==
+  CHECK(replay_findings({compute("a", "\"b\""), compute("b", "")}).front().lines ==
         std::vector<std::int64_t>{2, 3});
-  CHECK(findings_of({compute("a", "\"b\""), compute("b", "", ", \"stream\": 1")}).empty());
+  CHECK(replay_findings({compute("a", "\"b\""), compute("b", "", ", \"stream\": 1")}).empty());
   // The send waits for compute that waits for the message's other end.
-  CHECK(findings_of({end("send", 0, 1, 10, 0, 0, R"(, "after": "c")"),
-                     end("recv", 1, 0, 10, 0, 0, R"(, "id": "r")"),
-                     compute("c", "\"r\"", ", \"stream\": 1")})
+  CHECK(replay_findings({end("send", 0, 1, 10, 0, 0, R"(, "after": "c")"),
+                         end("recv", 1, 0, 10, 0, 0, R"(, "id": "r")"),
+                         compute("c", "\"r\"", ", \"stream\": 1")})
             .front()
             .lines == std::vector<std::int64_t>{2, 4});
 }
@@ -171,20 +174,21 @@ TEST_CASE("A rank of a shared operation may go on while another one is still beh
                                  R"({"op": "compute", "ranks": "0-1", "duration_ps": 7})",
                                  end("recv", 1, 0, 100'000)};
   Topology topology = test::star(2);
-  ReplayReport report = test::Rig(topology).replay(trace_of(kHeader, lines));
+  ReplayReport report = test::Rig(topology).replay(trace_of(kPlainHeader, lines));
   CHECK(report.findings.empty());
   // Rank 1: 7 ps; then 1 us latency and 10^5 bytes at 100 GB/s = 1 us; then rank 0's 7 ps.
   CHECK(report.time_ps == 7 + 1'000'000 + 1'000'000 + 7);
   CHECK(report.bound_ps == report.time_ps);
   // A collective does meet.
   lines[1] = R"({"op": "collective", "kind": "all_reduce", "ranks": "0-1", "bytes": 8})";
-  CHECK(test::Rig(topology).replay(trace_of(kHeader, lines)).findings.size() == 1);
+  CHECK(test::Rig(topology).replay(trace_of(kPlainHeader, lines)).findings.size() == 1);
 }
 
 TEST_CASE("A rank without a device is refused with its line") {
   Topology topology = test::star(4);
   CHECK_THROWS_WITH(
-      test::Rig(topology).replay(trace_of(
-          kHeader, {compute("a", ""), R"({"op": "compute", "ranks": "2-4", "duration_ps": 1})"})),
+      test::Rig(topology).replay(
+          trace_of(kPlainHeader,
+                   {compute("a", ""), R"({"op": "compute", "ranks": "2-4", "duration_ps": 1})"})),
       "t.jsonl:3: expected ranks below 4, the number of devices of star, found rank 4");
 }

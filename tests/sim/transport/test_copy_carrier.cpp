@@ -13,13 +13,14 @@
 #include "sim/network/engine.h"
 #include "sim/transport/nccl/nccl_constants.h"
 #include "tests/core/planners/planner_cases.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::sim;
+using reshard::test::kGB;
+using reshard::test::kUs;
 
 namespace {
-
-constexpr std::int64_t kUs = 1'000'000, kGB = 1'000'000'000;
 
 // 100 GB/s of NVLink of which copies take 80 GB/s; launches of 2 us, two engines.
 Topology machine(std::int64_t nodes, const std::string& within = "transport nvlink") {

@@ -7,13 +7,13 @@
 #include "sim/study/studies.h"
 #include "sim/transport/communicators.h"
 #include "tests/sim/network/networks.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::sim;
+using reshard::test::kMs;
 
 namespace {
-
-constexpr std::int64_t kMs = 1'000'000'000;
 
 // Ten of making, one a rank, 3 of a split, 7 of a peer; 1,000 bytes, 10 a peer.
 constexpr SetupCosts kCosts{10 * kMs, kMs, 3 * kMs, 7 * kMs, 1'000, 10};

@@ -14,13 +14,13 @@
 #include "sim/network/engine.h"
 #include "sim/transport/nccl/nccl_costs.h"
 #include "sim/transport/transport.h"
+#include "tests/support/unit_sizes.h"
 
 using namespace reshard;
 using namespace reshard::sim;
+using reshard::test::kMiB;
 
 namespace {
-
-constexpr std::int64_t kMiB = 1 << 20;
 
 double us(const Topology& topology, TransportKind kind, std::vector<Operation> operations) {
   auto borrowed = std::shared_ptr<const Topology>(std::shared_ptr<const Topology>(), &topology);

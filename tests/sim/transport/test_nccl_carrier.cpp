@@ -16,10 +16,7 @@
 #include "sim/study/studies.h"
 #include "tests/core/planners/planner_cases.h"
 
-using namespace reshard;
-using namespace reshard::sim;
-using namespace reshard::sim::nccl;
-
+namespace reshard::sim::nccl::carrier_tests {
 namespace {
 
 std::shared_ptr<const Topology> machine(const std::string& nvlink, std::int64_t nodes = 1,
@@ -201,3 +198,5 @@ TEST_CASE("A study's time is its transport's, ideal stands beside it") {
   CHECK(studied(TransportKind::Nccl, "auto")->time_ps() <=
         std::min(nccl->time_ps(), studied(TransportKind::Nccl, "p2p")->time_ps()));
 }
+
+}  // namespace reshard::sim::nccl::carrier_tests

@@ -12,10 +12,11 @@
 #include "core/topology/topology_text.h"
 #include "sim/calibrate/measured.h"
 #include "tests/support/measured_tables.h"
+#include "tests/support/unit_sizes.h"
 
-using namespace reshard;
-using namespace reshard::sim;
-using namespace reshard::sim::nccl;
+namespace reshard::sim::nccl::costs_tests {
+
+using reshard::test::kMiB;
 
 namespace {
 
@@ -116,7 +117,6 @@ TEST_CASE("Thread blocks of a message, by NCCL's rules") {
   auto channels = [](int ranks, std::int64_t bytes) {
     return costs_of(h100(), ranks).channels_per_message(bytes, false);
   };
-  constexpr std::int64_t kMiB = 1 << 20;
   CHECK(channels(2, 64 * kMiB) == 16);
   CHECK(channels(4, 64 * kMiB) == 8);
   CHECK(channels(8, 64 * kMiB) == 4);
@@ -147,3 +147,5 @@ TEST_CASE("A machine's own figures rule over those of its class of GPU") {
         Approx(6 + 7 * 0.5));
   CHECK(costs.ring_gb_per_s() == Approx(0.9 * 360));
 }
+
+}  // namespace reshard::sim::nccl::costs_tests

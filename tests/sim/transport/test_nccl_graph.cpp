@@ -8,9 +8,7 @@
 
 #include "core/topology/topology_text.h"
 
-using namespace reshard;
-using namespace reshard::sim::nccl;
-
+namespace reshard::sim::nccl::graph_tests {
 namespace {
 
 Topology machine(const std::string& lines, std::optional<std::int64_t> count = std::nullopt) {
@@ -116,3 +114,5 @@ TEST_CASE("A stated rate of the rings rules") {
   CommunicatorShape two = communicator_of(stated, ranks(0, 2));
   CHECK(two.ring.channels * two.ring.intra == Approx(120));
 }
+
+}  // namespace reshard::sim::nccl::graph_tests

@@ -10,9 +10,7 @@
 #include "core/topology/topology_text.h"
 #include "sim/transport/nccl/nccl_graph.h"
 
-using namespace reshard;
-using namespace reshard::sim::nccl;
-
+namespace reshard::sim::nccl::speeds_tests {
 namespace {
 
 struct Speeds {
@@ -99,3 +97,5 @@ TEST_CASE("what copies reach of a route is set beside its narrowest hop") {
   CHECK(carried("150GB/s") == Approx(carried("200GB/s")));
   CHECK(carried("140GB/s") < carried("150GB/s"));
 }
+
+}  // namespace reshard::sim::nccl::speeds_tests

@@ -14,10 +14,13 @@
 #include <catch2/catch.hpp>
 
 #include "core/base/errors.h"
+#include "tests/support/unit_sizes.h"
 
-using namespace reshard;
-using namespace reshard::sim::nccl;
+namespace reshard::sim::nccl::tuner_tests {
+
 using Catch::WithinAbs;
+using reshard::test::kKiB;
+using reshard::test::kMiB;
 
 namespace {
 
@@ -64,8 +67,6 @@ std::string chosen(const CommunicatorShape& communicator, Function function, std
   Choice choice = tuner(communicator).choose(function, bytes);
   return std::string(text(choice.algorithm)) + " " + std::string(text(choice.protocol));
 }
-
-constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 
 }  // namespace
 
@@ -235,3 +236,5 @@ TEST_CASE("Figures differ between versions") {
   CHECK_THROWS_AS(constants_of("nccl"), InputError);
   CHECK(known_versions() == "2.27, 2.28, 2.29, 2.30");
 }
+
+}  // namespace reshard::sim::nccl::tuner_tests

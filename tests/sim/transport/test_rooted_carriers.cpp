@@ -12,10 +12,7 @@
 #include "sim/transport/ideal_carrier.h"
 #include "sim/transport/nccl/nccl_carrier.h"
 
-using namespace reshard;
-using namespace reshard::sim;
-using namespace reshard::sim::nccl;
-
+namespace reshard::sim::nccl::rooted_tests {
 namespace {
 
 std::shared_ptr<const Topology> machine(std::int64_t nodes = 1) {
@@ -132,3 +129,5 @@ TEST_CASE("copy engines gather and scatter, what else has a root is NCCL's") {
   CHECK(gather_ps <= 8 * copy_ps);
   CHECK(timed(*topology, rooted(BareKind::Scatter, 8, 1 << 26), copies).end_ps >= gather_ps);
 }
+
+}  // namespace reshard::sim::nccl::rooted_tests

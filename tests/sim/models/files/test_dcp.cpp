@@ -15,8 +15,8 @@
 #include "tests/support/prng.h"
 #include "tests/support/weights_files.h"
 
-using namespace reshard;
-using namespace reshard::sim;
+namespace reshard::sim::dcp_tests {
+
 using Catch::Matchers::Contains;
 namespace pickled = reshard::test::pickled;
 using pickled::text;
@@ -328,3 +328,5 @@ TEST_CASE("metadata that end too early or have other bytes are refused or read")
     CHECK(refused > 500);
   }
 }
+
+}  // namespace reshard::sim::dcp_tests

@@ -17,8 +17,8 @@
 #include "tests/support/prng.h"
 #include "tests/support/weights_files.h"
 
-using namespace reshard;
-using namespace reshard::sim;
+namespace reshard::sim::m2n_tests {
+
 using Catch::Matchers::Contains;
 using Json = nlohmann::ordered_json;
 
@@ -357,3 +357,5 @@ TEST_CASE("the files of the M2N benchmark are read from disk") {
                     Contains("n.json: expected a model file of NVIDIA's reshard_model_bench"));
   CHECK_THROWS_WITH(read_m2n(folder / "m.json", folder.path()), Contains("found a directory"));
 }
+
+}  // namespace reshard::sim::m2n_tests

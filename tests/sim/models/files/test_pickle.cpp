@@ -8,8 +8,8 @@
 #include "tests/sim/models/files/pickle_text.h"
 #include "tests/support/part.h"
 
-using namespace reshard;
-using namespace reshard::sim;
+namespace reshard::sim::pickle_tests {
+
 using namespace std::string_literals;
 using Catch::Matchers::Contains;
 namespace pickled = reshard::test::pickled;
@@ -171,3 +171,5 @@ TEST_CASE("a pickle of too many values is refused") {
   const std::string bytes = "\x80\x04("s + std::string((std::size_t{1} << 25) + 1, ')') + "t.";
   CHECK_THROWS_WITH(parsed(bytes), Contains("expected at most 33554432 values, found more"));
 }
+
+}  // namespace reshard::sim::pickle_tests

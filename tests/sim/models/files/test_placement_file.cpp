@@ -12,8 +12,8 @@
 #include "sim/models/files/placement_file.h"
 #include "tests/support/weights_files.h"
 
-using namespace reshard;
-using namespace reshard::sim;
+namespace reshard::sim::placement_file_tests {
+
 using Catch::Matchers::Contains;
 using Json = nlohmann::json;
 
@@ -303,3 +303,5 @@ TEST_CASE("a placement that ends too early is refused") {
   for (std::size_t size = 0; size < whole.size(); ++size)
     CHECK_THROWS_AS(parse_placement(whole.substr(0, size), "a.json", "from", 0), InputError);
 }
+
+}  // namespace reshard::sim::placement_file_tests

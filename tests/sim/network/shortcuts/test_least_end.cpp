@@ -43,7 +43,7 @@ Plan late_chain(int count) {
 TEST_CASE("a run stops when a link has more to carry than the limit leaves time for") {
   // The link into 3 idles for 100,000 ps and needs 200,000 ps.
   const Plan plan = late_chain(20);
-  const Topology topology = star(4, kRate);
+  const Topology topology = switched(4, kRate);
   CHECK(time_of(plan, topology) == 300'000);
   for (auto [limit_ps, flows] :
        {std::pair{300'000, 21}, {299'999, 1}, {250'000, 1}, {150'000, 1}}) {
@@ -62,7 +62,7 @@ TEST_CASE("what flows in progress have still to carry counts") {
   plan.add_step(exchange({{0, 1, 1000}}), {});
   StepId last = plan.add_step(exchange({{2, 3, 1}}), {});
   for (int i = 1; i < 500; ++i) last = plan.add_step(exchange({{2, 3, 1}}), {last});
-  const Topology topology = star(4, kRate);
+  const Topology topology = switched(4, kRate);
   CHECK(time_of(plan, topology) == 1'000'000);
   Counter counter;
   CHECK(end_of(plan, topology, 900'000, &counter) == 1'000'000);
@@ -72,7 +72,7 @@ TEST_CASE("what flows in progress have still to carry counts") {
 TEST_CASE(
     "limits of drawn plans: an end within the limit is the end, a later one is not overstated") {
   int within = 0, stopped_early = 0;
-  const Topology planned_for = star(64, kRate);
+  const Topology planned_for = switched(64, kRate);
   PlannerInput input;
   input.topology = &planned_for;
   for (std::uint64_t seed = 0; seed < 600 / kOneOf; ++seed) {
@@ -80,7 +80,7 @@ TEST_CASE(
     Prng prng(seed);
     const Plan plan = drawn_plan(prng, input);
     const Topology topology =
-        prng.one_in(2) ? star(64, prng.between(1, 1000) * 1000, prng.between(0, 1) * 5000)
+        prng.one_in(2) ? switched(64, prng.between(1, 1000) * 1000, prng.between(0, 1) * 5000)
                        : shared_medium(64, prng.between(100, 1000) * 1000);
     const std::int64_t end_ps = time_of(plan, topology);
     if (end_ps == 0) continue;

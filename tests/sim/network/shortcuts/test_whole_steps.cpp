@@ -58,8 +58,8 @@ Topology cluster(std::int32_t nodes, bool shared_nic, std::optional<std::int64_t
 }
 
 std::vector<Topology> machines() {
-  std::vector<Topology> out{star(16, 1'000'003), star(16, 720'720, 5),
-                            star(16, 1'000'003, 5, 9'973), shared_medium(16, 1'000'003, 7)};
+  std::vector<Topology> out{switched(16, 1'000'003), switched(16, 720'720, 5),
+                            switched(16, 1'000'003, 5, 9'973), shared_medium(16, 1'000'003, 7)};
   for (bool shared_nic : {false, true})
     for (std::int32_t nodes : {1, 2, 4})
       for (std::int64_t latency_ps : {30, 70}) {
@@ -100,7 +100,7 @@ TEST_CASE("collectives taken whole are what their transfers do, on small machine
 
 TEST_CASE("what is symmetric is taken whole") {
   using enum CollectiveKind;
-  Topology star16 = star(16, 1'000'003, 5), nodes = cluster(4, false, {}, 70);
+  Topology star16 = switched(16, 1'000'003, 5), nodes = cluster(4, false, {}, 70);
   CHECK(takes(star16, {AllReduce, Algorithm::Ring, ranks(16), 16 * 99}));
   CHECK(takes(star16, {AllToAll, Algorithm::Direct, ranks(16), 999}));
   CHECK(takes(nodes, {AllToAll, Algorithm::Direct, ranks(16), 999}));
@@ -111,7 +111,7 @@ TEST_CASE("what is symmetric is taken whole") {
 
 TEST_CASE("rings are taken whole where each of their transfers has its links for itself") {
   using enum CollectiveKind;
-  Topology star16 = star(16, 1'000'003, 5), nodes = cluster(4, false, {}, 70);
+  Topology star16 = switched(16, 1'000'003, 5), nodes = cluster(4, false, {}, 70);
   // Chunks of two sizes; a ring whose edges differ; both.
   CHECK(takes(star16, {AllReduce, Algorithm::Ring, ranks(16), 16 * 99 + 1}));
   CHECK(takes(nodes, {AllGather, Algorithm::Ring, ranks(16), 999}));
@@ -134,7 +134,7 @@ TEST_CASE("rings are taken whole where each of their transfers has its links for
 }
 
 TEST_CASE("an uneven all_reduce of 4,096 ranks is not run transfer by transfer") {
-  Topology large = star(4096, 1'000'003, 5);
+  Topology large = switched(4096, 1'000'003, 5);
   BareCollective collective{CollectiveKind::AllReduce, Algorithm::Ring, ranks(4096), 4096 * 9 + 5};
   Timeline whole = sim::run(of(collective), large);
   // 2 x 4095 rounds, each as long as the larger chunks take: those are always under way somewhere.
@@ -197,7 +197,7 @@ TEST_CASE("a step is not taken whole while something else moves or follows") {
                             prng.between(1, 3) * 1000},
              stream, after});
     }
-    require_equal_runs(w, star(16, 1'000'003, 5));
+    require_equal_runs(w, switched(16, 1'000'003, 5));
     require_equal_runs(w, cluster(4, prng.one_in(2), {}, 70));
   }
 }

@@ -339,7 +339,7 @@ TEST_CASE("plans made ahead need nothing of the caller's, and nobody has to take
   std::vector<Request> requests;
   for (const char* shape : {"64,96", "16,20", "8,8", "24,4"})
     requests.push_back(request_on("4x4", shape, "S0,S1", "S1,S0"));
-  for (std::size_t taken : {4, 1, 0}) {
+  for (std::size_t taken : std::vector<std::size_t>{4, 1, 0}) {
     CAPTURE(taken);
     Studies studies(machine(), find_planner("packed"), {.cache_capacity = 4});
     {

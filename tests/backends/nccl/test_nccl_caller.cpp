@@ -120,9 +120,9 @@ void set_all(CallerRank& rank, const CallerPlan& buffers, std::int32_t value) {
 }
 
 TEST_CASE("plans on one communicator take turns and share its splits") {
-  Plan turn = planned_on_star(4, "S(0)", "S(1)", "p2p"),
-       sum = planned_on_star(4, "P(sum)", "S(0)", "rule"),
-       part = planned_on_star(2, "P(sum)", "R", "rule");
+  Plan turn = planned_on_star(4, "S(0)", "S(1)", "p2p", "16,16", "i32"),
+       sum = planned_on_star(4, "P(sum)", "S(0)", "rule", "16,16", "i32"),
+       part = planned_on_star(2, "P(sum)", "R", "rule", "16,16", "i32");
   for (bool over_parent : {true, false}) {
     StandinJob job;
     job.world = 4;

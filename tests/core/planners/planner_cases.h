@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests written as text, and plans as lists of their steps.
+// Requests written as text, plans of them, and plans as lists of their steps.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 

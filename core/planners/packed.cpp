@@ -178,6 +178,7 @@ class PackedPlanner {
   // twice, as it would not be better: different aims often lead to the same trees.
   bool offer(const Packing& packing, std::int32_t wanted) {
     std::int32_t chunks = std::min(wanted, most_chunks(packing)), waves = 0;
+    offered_ps_ = 0;
     for (const auto& [other, its_chunks, coupled] : tried_)
       if (its_chunks == chunks && coupled == is_coupled_ &&
           (other == &packing || other->trees == packing.trees))
@@ -224,6 +225,7 @@ class PackedPlanner {
     if (own.fits && input_.plan_time && !is_only_plan_ && !own.timing)
       own.timing = input_.plan_time(own.plan, *input_.topology,
                                     best_ && best_->fits ? best_->timing->time_ps : kNoTimeLimit);
+    offered_ps_ = own.timing ? own.timing->time_ps : 0;
     if (best_ && !better(own, *best_)) return false;
     best_ = std::move(own);
     return true;
@@ -273,15 +275,19 @@ class PackedPlanner {
 
   // For machines on which every step costs a launch, whatever its bytes.
   void try_fewest_steps(const Packing& usual) {
-    constexpr std::int32_t kFew[] = {1, 2, 4};
-    for (std::int32_t chunks : kFew) offer(usual, chunks);
+    try_few_chunks(usual);
     if (is_job()) return try_direct();
     for (std::span<const Aim> aims : {std::span<const Aim>(kOtherDepths), {kSmall}})
-      for (const Aim& aim : aims) {
-        const Packing& other = packing(aim);
-        for (std::int32_t chunks : kFew) offer(other, chunks);
-      }
+      for (const Aim& aim : aims) try_few_chunks(packing(aim));
     try_direct();
+  }
+
+  // In more chunks, plans that are a twentieth slower than the best are never much faster.
+  void try_few_chunks(const Packing& packing) {
+    for (std::int32_t chunks : {1, 2, 4}) {
+      offer(packing, chunks);
+      if (offered_ps_ / 21 > best_->timing->time_ps / 20) return;
+    }
   }
 
   // Whether p2p's plan takes less time than the trees' busiest resource is busy. That is counted in
@@ -381,6 +387,8 @@ class PackedPlanner {
   std::int64_t hops_ = 0;      // of the usual packing
   bool is_only_plan_ = false;  // the first plan that fits will be taken, whatever its time
   bool is_coupled_ = false;    // Chunking::coupled of the plans that are offered next
+  // Of the plan that was offered last: its time, or less if that is above the best; 0: not timed.
+  std::int64_t offered_ps_ = 0;
   std::vector<std::tuple<const Packing*, std::int32_t, bool>> tried_;  // chunks, is_coupled_
   std::optional<Variant> best_;
 };

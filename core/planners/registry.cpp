@@ -62,7 +62,8 @@ void finish(Plan& plan, const PlannerInput& input, PlanFindings& found) {
     if (fitted.changed) found = {};
     found.needs = fitted.needs;
   }
-  if (assign_streams(plan)) found.timing.reset();
+  // Streams order nothing where steps do not run in turn.
+  if (assign_streams(plan) && input.steps_in_turn) found.timing.reset();
   found.finished = true;
 }
 

@@ -52,12 +52,20 @@ bool Contents::overlap(std::size_t i, std::size_t j) const {
   return true;
 }
 
-// Checks first whether they are sorted already: layouts produce their pieces in order.
+// Checks first whether they are sorted already: layouts produce their pieces in order. Many are
+// sorted next to their keys, which lie far apart in memory.
 void Contents::sort_along(int d, Numbers::iterator begin, Numbers::iterator end) const {
+  constexpr std::ptrdiff_t kFew = 32;
   auto before = [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(lo(a, d), a) < std::pair(lo(b, d), b);
   };
-  if (!std::is_sorted(begin, end, before)) std::sort(begin, end, before);
+  if (std::is_sorted(begin, end, before)) return;
+  if (end - begin <= kFew) return std::sort(begin, end, before);
+  std::vector<std::pair<std::int64_t, std::uint32_t>> keyed;
+  keyed.reserve(static_cast<std::size_t>(end - begin));
+  for (auto at = begin; at != end; ++at) keyed.emplace_back(lo(*at, d), *at);
+  std::sort(keyed.begin(), keyed.end());
+  for (const auto& [key, number] : keyed) *begin++ = number;
 }
 
 void Contents::index_all() const {
@@ -73,6 +81,9 @@ void Contents::index_all() const {
 Contents::Tree Contents::tree_of(Numbers pieces) const {
   Tree out;
   out.order = std::move(pieces);
+  std::size_t nodes = 1;
+  for (std::size_t most = out.order.size(); most > kLeaf; most -= most / 2) nodes = 2 * nodes + 1;
+  out.bounds.resize(nodes * 2 * to_index(dims_));
   divide(out, 0, 0, out.order.size());
   return out;
 }
@@ -109,28 +120,58 @@ Contents::Spreads Contents::spreads_of(const Tree& tree, std::size_t begin, std:
 }
 
 void Contents::divide(Tree& tree, std::size_t node, std::size_t begin, std::size_t end) const {
-  const auto dims = to_index(dims_), width = 2 * dims;
-  const Spreads spreads = spreads_of(tree, begin, end);
-  if (tree.bounds.size() < (node + 1) * width) tree.bounds.resize((node + 1) * width);
-  for (std::size_t d = 0; d < dims; ++d) {
-    tree.bounds[node * width + 2 * d] = spreads[d].lo;
-    tree.bounds[node * width + 2 * d + 1] = spreads[d].hi;
-  }
+  // From here on two pieces at most lie abreast of each other, on average.
+  constexpr double kInOneRow = 0.5;
   auto at = [&](std::size_t k) { return tree.order.begin() + static_cast<std::ptrdiff_t>(k); };
-  if (end - begin <= kLeaf) return std::sort(at(begin), at(end));
+  if (end - begin <= kLeaf) return halve_sorted(tree, node, begin, end);
+  const Spreads spreads = spreads_of(tree, begin, end);
   const auto best = std::max_element(
       spreads.begin(), spreads.begin() + dims_,
       [](const Spread& a, const Spread& b) { return a.side_by_side() < b.side_by_side(); });
   const int dim = static_cast<int>(best - spreads.begin());
+  if (best->side_by_side() >= kInOneRow) {
+    sort_along(dim, at(begin), at(end));
+    return halve_sorted(tree, node, begin, end);
+  }
+  std::int64_t* bounds = tree.bounds_of(node, dims_);
+  for (std::size_t d = 0; d < to_index(dims_); ++d) {
+    bounds[2 * d] = spreads[d].lo;
+    bounds[2 * d + 1] = spreads[d].hi;
+  }
   const std::size_t middle = begin + (end - begin) / 2;
-  auto is_before = [&](std::uint32_t a, std::uint32_t b) {
-    const std::int64_t lo_a = lo(a, dim), lo_b = lo(b, dim);
-    return lo_a != lo_b ? lo_a < lo_b : a < b;
-  };
-  if (!std::is_sorted(at(begin), at(end), is_before))
-    std::nth_element(at(begin), at(middle), at(end), is_before);
+  std::nth_element(at(begin), at(middle), at(end), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(lo(a, dim), a) < std::pair(lo(b, dim), b);
+  });
   divide(tree, 2 * node + 1, begin, middle);
   divide(tree, 2 * node + 2, middle, end);
+}
+
+// The pieces of this range are sorted, or are a leaf's.
+void Contents::halve_sorted(Tree& tree, std::size_t node, std::size_t begin,
+                            std::size_t end) const {
+  const std::size_t width = 2 * to_index(dims_);
+  if (end - begin <= kLeaf) {
+    std::int64_t* bounds = tree.bounds_of(node, dims_);
+    for (std::size_t k = begin; k < end; ++k) {
+      const std::int64_t* values = this->at(tree.order[k]);
+      for (std::size_t d = 0; d < width; d += 2, values += 3) {
+        bounds[d] = k == begin ? values[0] : std::min(bounds[d], values[0]);
+        bounds[d + 1] = k == begin ? values[1] : std::max(bounds[d + 1], values[1]);
+      }
+    }
+    auto at = [&](std::size_t k) { return tree.order.begin() + static_cast<std::ptrdiff_t>(k); };
+    return std::sort(at(begin), at(end));
+  }
+  const std::size_t middle = begin + (end - begin) / 2;
+  halve_sorted(tree, 2 * node + 1, begin, middle);
+  halve_sorted(tree, 2 * node + 2, middle, end);
+  std::int64_t* bounds = tree.bounds_of(node, dims_);
+  const std::int64_t *low = tree.bounds_of(2 * node + 1, dims_),
+                     *high = tree.bounds_of(2 * node + 2, dims_);
+  for (std::size_t d = 0; d < width; d += 2) {
+    bounds[d] = std::min(low[d], high[d]);
+    bounds[d + 1] = std::max(low[d + 1], high[d + 1]);
+  }
 }
 
 std::optional<std::pair<std::size_t, std::size_t>> Contents::first_overlap() const {

@@ -105,11 +105,15 @@ class Contents {
   struct Tree {
     Numbers order;
     std::vector<std::int64_t> bounds;
+    std::int64_t* bounds_of(std::size_t node, int dims) {
+      return bounds.data() + node * 2 * to_index(dims);
+    }
   };
   static constexpr std::size_t kLeaf = 8;
   void index_all() const;
   Tree tree_of(Numbers pieces) const;
   void divide(Tree& tree, std::size_t node, std::size_t begin, std::size_t end) const;
+  void halve_sorted(Tree& tree, std::size_t node, std::size_t begin, std::size_t end) const;
   struct Spread;
   using Spreads = std::array<Spread, kMaxDims>;  // by dim
   Spreads spreads_of(const Tree& tree, std::size_t begin, std::size_t end) const;

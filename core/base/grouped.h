@@ -33,7 +33,7 @@ class Grouped {
   const std::vector<Item>& all() const { return items_; }
   std::span<const Item> operator[](IndexLike auto key) const {
     std::size_t at = to_index(key);
-    return std::span(items_).subspan(begin_[at], begin_[at + 1] - begin_[at]);
+    return {items_.data() + begin_[at], begin_[at + 1] - begin_[at]};
   }
 
  private:

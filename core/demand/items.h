@@ -155,27 +155,28 @@ void for_each_fragment(const TensorKind& kind, const Item& item, const Box& box,
     return;
   }
   const std::vector<DimOverlap>& overlaps = kind.product()->overlaps;
-  std::array<std::vector<Fragment>, kMaxDims> cut;
-  std::array<std::size_t, kMaxDims> counts{};
+  std::vector<Fragment> cut;  // dim by dim
+  std::array<std::size_t, kMaxDims> counts{}, first{};
   int leading = box.dims() - static_cast<int>(item.cell.size());
   for (std::size_t d = 0; d < item.cell.size(); ++d) {
     int dim = leading + static_cast<int>(d);
+    first[d] = cut.size();
     for (const Fragment& fragment : overlaps[d].fragments(item.cell[d])) {
       std::int64_t lo = std::max(box.lo[dim], fragment.packed_lo),
                    hi = std::min(box.hi[dim], fragment.packed_lo + fragment.size);
       std::int64_t by = lo - fragment.packed_lo;
       if (lo < hi)
-        cut[d].push_back(
+        cut.push_back(
             {fragment.source_lo + by, fragment.destination_lo + by, lo - box.lo[dim], hi - lo});
     }
-    counts[d] = cut[d].size();
+    counts[d] = cut.size() - first[d];
   }
   for_each_combination(std::span<const std::size_t>(counts.data(), item.cell.size()),
                        [&](std::span<const std::size_t> at) {
                          DimVector source_lo(leading, 0), destination_lo(leading, 0),
                              packed_lo(leading, 0), extents(leading, 1);
                          for (std::size_t d = 0; d < at.size(); ++d) {
-                           const Fragment& fragment = cut[d][at[d]];
+                           const Fragment& fragment = cut[first[d] + at[d]];
                            source_lo.push_back(fragment.source_lo);
                            destination_lo.push_back(fragment.destination_lo);
                            packed_lo.push_back(fragment.packed_lo);

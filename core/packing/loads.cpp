@@ -2,6 +2,7 @@
 #include "core/packing/loads.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/integers.h"
 #include "core/base/units.h"
@@ -64,6 +65,7 @@ Loads::Loads(const RankRoutes& routes, std::int64_t symmetries, std::int64_t tar
         kMaxBase, static_cast<std::uint64_t>(Int128{fastest} * 256 / resource_class.bytes_per_s)));
   }
   prices_.assign(loads_.size(), 0);
+  sums_.assign(routes.class_entries() + 1, 0);
   for (std::size_t resource_class = 0; resource_class < loads_.size(); ++resource_class)
     change(static_cast<std::int32_t>(resource_class), 0);
 }
@@ -84,7 +86,9 @@ Price Loads::price_at(std::int32_t resource_class, std::int64_t load) const {
 
 void Loads::change(std::int32_t resource_class, std::int64_t amount) {
   std::int64_t load = loads_[to_index(resource_class)] += amount;
-  prices_[to_index(resource_class)] = price_at(resource_class, load);
+  const Price price = price_at(resource_class, load);
+  const Price more = price - std::exchange(prices_[to_index(resource_class)], price);
+  for (std::uint32_t range : routes_.ranges_with(resource_class)) sums_[range] += more;
 }
 
 Price Loads::full() const {

@@ -28,11 +28,8 @@ class Loads {
   Loads(const RankRoutes& routes, std::int64_t symmetries, std::int64_t target_ps);
 
   Price price(std::int32_t resource_class) const { return prices_[to_index(resource_class)]; }
-  Price price(RankRoutes::Range range) const {
-    Price sum = 0;
-    for (std::int32_t resource_class : routes_.classes_of(range)) sum += price(resource_class);
-    return sum;
-  }
+  // The sum of the prices of its classes.
+  Price price(RankRoutes::Range range) const { return sums_[range.first]; }
   // The highest price of any resource class.
   Price top() const;
   // The highest that one has when it is busy for the target time.
@@ -65,6 +62,7 @@ class Loads {
   std::vector<Price> base_;  // by resource class: price without load, 256 for the fastest
   std::vector<std::int64_t> loads_;
   std::vector<Price> prices_;
+  std::vector<Price> sums_;  // by the first entry of a range
 };
 
 }  // namespace reshard

@@ -36,9 +36,10 @@ class TreeGrower {
     search_.set_latency_price(static_cast<Price>(std::min<Int128>(
         Int128{std::min(loads_.top(), latency_of_)} * latency_permille_ / 1000, Int128{1} << 58)));
     if (!commodity.folds()) {
-      Branch branch;
-      reach(branch, commodity.holders[0], commodity.needers);
-      return {std::move(branch)};
+      std::vector<Branch> one(1);
+      one[0].out.reserve(commodity.needers.size());
+      reach(one[0], commodity.holders[0], commodity.needers);
+      return one;
     }
     return grow_folds(commodity);
   }
@@ -100,7 +101,7 @@ class TreeGrower {
     while (!left.empty()) {
       search_.run(loads_, Direction::Outwards);
       Slot nearest = *std::min_element(left.begin(), left.end(), [&](Slot a, Slot b) {
-        return std::pair(search_.cost(a), a) < std::pair(search_.cost(b), b);
+        return search_.cost(a) < search_.cost(b);  // the first of several: they ascend
       });
       const std::vector<Slot>& path = path_to(nearest);
       for (std::size_t i = 1; i < path.size(); ++i) {
@@ -353,26 +354,30 @@ Packing pack(const Commodities& commodities, const RankRoutes& routes, const Sym
              const PackingOptions& options) {
   Packing out;
   Orbits orbits = orbits_of(symmetry, commodities.list().size());
-  std::vector<Granule> granules = granules_of(commodities, orbits, options, out), best;
+  std::vector<Granule> granules = granules_of(commodities, orbits, options, out), best = granules;
+  bool are_best = false;  // `granules`; otherwise `best`
   out.stabilizer = std::move(orbits.stabilizer);
   Loads loads(routes, symmetry.size(), options.target_ps);
   TreeGrower grower(routes, loads);
   std::int64_t latency_permille = options.latency_permille;
-  auto grow_all = [&](bool again) {
+  auto grow_all = [&] {
     grower.set_latency(latency_permille, options.latency_of_full ? loads.full() : kUnreached);
-    for (Granule& granule : granules) {
-      if (again) grower.carry(granule.branches, granule.bytes, true);
+    for (std::size_t i = 0; i < granules.size(); ++i) {
+      Granule& granule = granules[i];
+      grower.carry(granule.branches, granule.bytes, true);  // none in the first round
+      if (are_best) best[i].branches = std::move(granule.branches);
       granule.branches =
           grower.grow(commodities.list()[to_index(granule.commodity)], granule.bytes);
     }
+    are_best = false;
   };
   auto keep = [&] {
-    best = granules;
+    are_best = true;
     out.time_ps = loads.time_ps();
     out.busiest = loads.busiest();
   };
   for (int round = 0; round < options.rounds; ++round) {
-    grow_all(round > 0);
+    grow_all();
     // Later rounds spread what is not scarce better.
     Int128 worth = options.together > 1 ? Int128{out.time_ps} * 1001 / 1000 : out.time_ps - 1;
     if (round == 0 || loads.time_ps() <= worth) keep();
@@ -380,11 +385,11 @@ Packing pack(const Commodities& commodities, const RankRoutes& routes, const Sym
   Int128 limit = Int128{std::max(out.time_ps, options.target_ps)} * 101 / 100;
   for (int round = 0; round < options.shallower_rounds; ++round) {
     latency_permille *= 2;
-    grow_all(true);
+    grow_all();
     if (loads.time_ps() > limit) break;
     keep();
   }
-  out.trees = merged(std::move(best));
+  out.trees = merged(std::move(are_best ? granules : best));
   if (options.fewer_trees_permille > 0) {
     Loads fewer(routes, symmetry.size(), options.target_ps);
     give_up_trees(out, commodities, routes, fewer,

@@ -13,8 +13,9 @@ PathSearch::PathSearch(const RankRoutes& routes)
       costs_(routes.ranks(), kUnreached),
       before_(routes.ranks(), -1),
       labels_(routes.trunks().size()),
-      is_touched_(routes.trunks().size(), 0),
-      is_next_(routes.ranks(), 0) {
+      touched_(routes.trunks().size()),
+      fresh_(routes.ranks()),
+      next_(routes.ranks()) {
   for (const RankRoutes::Trunk& trunk : routes.trunks())
     longest_ps_ = std::max(longest_ps_, trunk.latency_ps);
 }
@@ -66,56 +67,52 @@ void PathSearch::offer(std::int32_t trunk, Slot slot, Price cost) {
   } else {
     return;
   }
-  if (is_touched_[to_index(trunk)] != 0) return;
-  is_touched_[to_index(trunk)] = 1;
-  touched_.push_back(trunk);
+  touched_.add(trunk);
 }
 
 void PathSearch::leave(std::int32_t trunk, const Loads& loads, Direction direction) {
   const RankRoutes::Trunk& over = routes_.trunks()[to_index(trunk)];
-  const Label& label = labels_[to_index(trunk)];
-  Price middle = loads.price(over.classes) + latency_[to_index(trunk)];
-  if (label.cost + middle >= nearest_) return;
+  const Label label = labels_[to_index(trunk)];
+  const Price middle = loads.price(over.classes) + latency_[to_index(trunk)];
+  Price nearest = nearest_;
+  if (label.cost + middle >= nearest) return;
   for (const RankRoutes::AccessLink& link :
        direction == Direction::Outwards ? routes_.down_from(trunk) : routes_.up_to(trunk)) {
-    std::size_t at = to_index(link.slot);
+    const std::size_t at = to_index(link.slot);
     // A trunk between nodes does not lead back into the same node.
-    bool other = over.between_nodes && label.node == routes_.node_of(link.slot);
-    Price so_far = (other ? label.other_cost : label.cost) + middle;
+    const bool other = over.between_nodes && label.node == routes_.node_of(link.slot);
+    const Price so_far = (other ? label.other_cost : label.cost) + middle;
+    const Price least = std::min(nearest, costs_[at]);
     // A rank in the set already has it, however expensive its path was.
-    if (so_far >= std::min(nearest_, costs_[at]) || start_[at] != kUnreached) continue;
-    Slot from = other ? label.other_slot : label.slot;
+    if (so_far >= least || start_[at] != kUnreached) continue;
+    const Slot from = other ? label.other_slot : label.slot;
     if (from < 0 || from == link.slot) continue;
-    Price cost = so_far + loads.price(link.classes);
-    if (cost >= costs_[at] || cost > nearest_) continue;
+    const Price cost = so_far + loads.price(link.classes);
+    if (cost >= costs_[at] || cost > nearest) continue;
     costs_[at] = cost;
     before_[at] = from;
-    if (is_wanted_[at] != 0) nearest_ = cost;
-    if (is_next_[at] != 0) continue;
-    is_next_[at] = 1;
-    next_.push_back(link.slot);
+    if (is_wanted_[at] != 0) nearest = cost;
+    next_.add(link.slot);
   }
+  nearest_ = nearest;
 }
 
 void PathSearch::run(const Loads& loads, Direction direction) {
   std::fill(costs_.begin(), costs_.end(), kUnreached);
   std::fill(labels_.begin(), labels_.end(), Label{});
   nearest_ = kUnreached;
-  fresh_ = set_;
+  fresh_.clear();
   for (Slot slot : set_) {
+    fresh_.add(slot);
     costs_[to_index(slot)] = start_[to_index(slot)];
     before_[to_index(slot)] = -1;
   }
-  while (!fresh_.empty()) {
-    for (Slot slot : fresh_) enter(slot, loads, direction);
-    for (std::int32_t trunk : touched_) {
-      leave(trunk, loads, direction);
-      is_touched_[to_index(trunk)] = 0;
-    }
+  while (fresh_.count > 0) {
+    for (std::size_t i = 0; i < fresh_.count; ++i) enter(fresh_.list[i], loads, direction);
+    for (std::size_t i = 0; i < touched_.count; ++i) leave(touched_.list[i], loads, direction);
     touched_.clear();
-    fresh_.swap(next_);
-    next_.clear();
-    for (Slot slot : fresh_) is_next_[to_index(slot)] = 0;
+    fresh_.clear();
+    std::swap(fresh_, next_);
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/packing/loads.h"
@@ -53,15 +54,27 @@ class PathSearch {
   std::vector<Price> latency_;  // by trunk
   std::vector<Price> start_;    // by slot; kUnreached: not in the set
   std::vector<Slot> set_;
-  std::vector<char> is_wanted_;        // by slot
-  Price nearest_ = kUnreached;         // the least cost of a wanted rank so far
-  std::vector<Price> costs_;           // by slot
-  std::vector<Slot> before_;           // by slot
-  std::vector<Label> labels_;          // by trunk
-  std::vector<std::int32_t> touched_;  // trunks with a better label
-  std::vector<char> is_touched_;
-  std::vector<Slot> fresh_, next_;  // ranks with a better cost
-  std::vector<char> is_next_;
+  std::vector<char> is_wanted_;  // by slot
+  Price nearest_ = kUnreached;   // the least cost of a wanted rank so far
+  std::vector<Price> costs_;     // by slot
+  std::vector<Slot> before_;     // by slot
+  std::vector<Label> labels_;    // by trunk
+  // Each number at most once.
+  struct Numbers {
+    explicit Numbers(std::size_t most) : list(most), is_in(most, 0) {}
+    std::vector<std::int32_t> list;  // the first `count`
+    std::size_t count = 0;
+    std::vector<char> is_in;
+    void add(std::int32_t number) {
+      if (std::exchange(is_in[to_index(number)], char{1}) == 0) list[count++] = number;
+    }
+    void clear() {
+      for (std::size_t i = 0; i < count; ++i) is_in[to_index(list[i])] = 0;
+      count = 0;
+    }
+  };
+  Numbers touched_;       // trunks with a better label
+  Numbers fresh_, next_;  // ranks with a better cost
 };
 
 }  // namespace reshard

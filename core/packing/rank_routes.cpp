@@ -37,9 +37,11 @@ class RouteBuilder {
     if (nodes_ > 1) {
       std::vector<Slot> all(to_index(slots()));
       std::iota(all.begin(), all.end(), Slot{0});
+      routes_.between_ = static_cast<std::int32_t>(routes_.trunks_.size());
       add_crossing(topology_.node().rule_between, true, all, all);
     }
     merge(symmetry);
+    share_ranges();
     auto grouped = [](std::size_t keys, const std::vector<RankRoutes::AccessLink>& links,
                       auto key_of) {
       return Grouped<RankRoutes::AccessLink>(keys, [&](auto put) {
@@ -145,6 +147,32 @@ class RouteBuilder {
     for (std::int32_t& at : routes_.class_list_) at = resource_class[to_index(at)];
   }
 
+  // Few ranges differ if there are symmetries.
+  void share_ranges() {
+    std::map<std::vector<std::int32_t>, RankRoutes::Range> known;
+    std::vector<std::int32_t> list;
+    std::vector<RankRoutes::Range*> all;
+    for (RankRoutes::AccessLink& link : up_) all.push_back(&link.classes);
+    for (RankRoutes::AccessLink& link : down_) all.push_back(&link.classes);
+    for (RankRoutes::Trunk& trunk : routes_.trunks_) all.push_back(&trunk.classes);
+    for (RankRoutes::Range* range : all) {
+      std::span<const std::int32_t> own = routes_.classes_of(*range);
+      auto [at, is_new] = known.try_emplace({own.begin(), own.end()});
+      if (is_new) {
+        at->second = {static_cast<std::uint32_t>(list.size()), range->count};
+        list.insert(list.end(), own.begin(), own.end());
+      }
+      *range = at->second;
+    }
+    for (RankRoutes::Range* range : all)
+      if (range->count == 0) range->first = static_cast<std::uint32_t>(list.size());
+    routes_.class_list_ = std::move(list);
+    routes_.ranges_with_ = Grouped<std::uint32_t>(routes_.classes_.size(), [&](auto put) {
+      for (const auto& [classes, range] : known)
+        for (std::int32_t resource_class : classes) put(resource_class, range.first);
+    });
+  }
+
   RankRoutes& routes_;
   const Topology& topology_;
   const std::vector<Rank>& ranks_;
@@ -164,9 +192,9 @@ RankRoutes::RankRoutes(const Topology& topology, const std::vector<Rank>& ranks,
 }
 
 std::int32_t RankRoutes::trunk(Slot from, Slot to) const {
-  bool between = node_of(from) != node_of(to);
+  if (node_of(from) != node_of(to)) return between_;
   for (const AccessLink& up : up_from(from)) {
-    if (trunks_[to_index(up.trunk)].between_nodes != between) continue;
+    if (up.trunk == between_) continue;
     for (const AccessLink& down : down_to(to))
       if (down.trunk == up.trunk) return up.trunk;
   }

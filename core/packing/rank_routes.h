@@ -30,7 +30,8 @@ class RankRoutes {
     std::int64_t resources;    // number of resources in the class
     std::string name;          // what they are: "nic.out"
   };
-  // Entries [first, first + count) of the list of resource classes.
+  // Entries [first, first + count) of the list of resource classes. Equal ranges are the same
+  // entries, and no two others begin at the same one; those without any begin behind the last.
   struct Range {
     std::uint32_t first, count;
   };
@@ -53,6 +54,11 @@ class RankRoutes {
   const std::vector<Trunk>& trunks() const { return trunks_; }
   std::span<const std::int32_t> classes_of(Range range) const {
     return std::span(class_list_).subspan(range.first, range.count);
+  }
+  std::size_t class_entries() const { return class_list_.size(); }
+  // The ranges that a class is in, by their first entries; as often as it is in them.
+  std::span<const std::uint32_t> ranges_with(std::int32_t resource_class) const {
+    return ranges_with_[resource_class];
   }
   // Access links by rank and by trunk.
   std::span<const AccessLink> up_from(Slot slot) const { return up_[slot]; }
@@ -81,7 +87,9 @@ class RankRoutes {
   std::vector<std::int32_t> node_of_;  // by slot
   std::vector<ResourceClass> classes_;
   std::vector<std::int32_t> class_list_;
+  Grouped<std::uint32_t> ranges_with_;
   std::vector<Trunk> trunks_;
+  std::int32_t between_ = -1;  // the trunk of all routes between nodes
   Grouped<AccessLink> up_, down_, up_at_, down_at_;
 };
 

@@ -277,7 +277,9 @@ class PackedPlanner {
   void try_fewest_steps(const Packing& usual) {
     try_few_chunks(usual);
     if (is_job()) return try_direct();
-    for (std::span<const Aim> aims : {std::span<const Aim>(kOtherDepths), {kSmall}})
+    // Not the deeper trees, which take more steps.
+    const auto shallower = std::span<const Aim>(kOtherDepths).first(2);
+    for (std::span<const Aim> aims : {shallower, std::span<const Aim>(kSmall)})
       for (const Aim& aim : aims) try_few_chunks(packing(aim));
     try_direct();
   }

@@ -8,6 +8,7 @@
 
 #include "core/packing/steps/commodity_string.h"
 #include "core/packing/steps/own_data.h"
+#include "core/packing/steps/slice_chunk.h"
 #include "core/packing/steps/staged_steps.h"
 #include "core/packing/steps/staging_buffers.h"
 
@@ -35,31 +36,6 @@ std::string why(const StageKey& key) {
   }
   return "R -> P(sum) divides what was received";
 }
-
-// A part of one tensor's item that goes along: its boxes as for_each_fragment gives them.
-struct ChunkPart {
-  TensorId tensor;
-  std::int64_t first;  // of the tensors of a series; otherwise 0
-  const Item* item;
-  DimVector extents;
-  int across;  // the dim along which the item is divided among trees
-  struct Piece {
-    DimVector source_lo, destination_lo, packed_lo, extents;
-  };
-  std::vector<Piece> pieces;
-};
-
-// A chunk of a tree's slice of a commodity.
-struct SliceChunk {
-  const Commodity& commodity;
-  std::int32_t chunk;
-  std::vector<ChunkPart> parts = {};
-  bool needs(Slot slot) const {
-    return std::binary_search(commodity.needers.begin(), commodity.needers.end(), slot);
-  }
-  // Nothing is folded: needers divide what has arrived.
-  bool divides() const { return commodity.divisor > 1 && !commodity.folds(); }
-};
 
 // Where a rank has a chunk, and the stage that brought it.
 struct Held {
@@ -133,7 +109,7 @@ class ChunkSender {
 
   // Where a rank has a piece of the part at index `i`.
   std::pair<BufferId, DimVector> at(Slot slot, const Held& held, const ChunkPart& part,
-                                    std::size_t i, const ChunkPart::Piece& piece) const {
+                                    std::size_t i, const SliceChunk::Piece& piece) const {
     if (held.where == Held::Where::Source)
       return {source_of(part.tensor), in_source(*part.item, in_plan(slot), piece.source_lo)};
     if (held.where == Held::Where::Destination)
@@ -149,7 +125,8 @@ class ChunkSender {
     steps_.follows(got.stage, sent.stage, sent.where == Held::Where::Staged);
     MessageSorter& messages = steps_.messages(got.stage, slice_chunk.chunk);
     for (std::size_t i = 0; i < slice_chunk.parts.size(); ++i)
-      for (const ChunkPart& part = slice_chunk.parts[i]; const auto& piece : part.pieces) {
+      for (const ChunkPart& part = slice_chunk.parts[i];
+           const auto& piece : slice_chunk.pieces(part)) {
         auto [source, source_lo] = at(from, sent, part, i, piece);
         auto [destination, destination_lo] = at(to, got, part, i, piece);
         messages.add(in_plan(from), in_plan(to),
@@ -223,7 +200,8 @@ class ChunkSender {
     ReduceStep& step = steps_.fold(result.stage, slice_chunk.chunk, slice_chunk.commodity.op,
                                    slice_chunk.commodity.divisor);
     for (std::size_t i = 0; i < slice_chunk.parts.size(); ++i)
-      for (const ChunkPart& part = slice_chunk.parts[i]; const auto& piece : part.pieces) {
+      for (const ChunkPart& part = slice_chunk.parts[i];
+           const auto& piece : slice_chunk.pieces(part)) {
         auto [destination, lo] = at(slot, result, part, i, piece);
         step.parts.push_back({in_plan(slot), destination, lo, piece.extents,
                               static_cast<std::uint32_t>(step.operands.size()),
@@ -320,15 +298,12 @@ class TreeEmitter {
     return out;
   }
 
-  // Chunks `first` to `end` - 1 of a slice, to be sent as the last of them.
-  SliceChunk chunks_of(const Commodity& commodity, const std::vector<StringPart>& slice,
-                       std::int32_t first, std::int32_t end) const {
-    SliceChunk out{commodity, end - 1};
-    for (const StringPart& part :
-         chunk_of(commodities_, slice, {chunk_ends_[to_index(first)], chunk_ends_[to_index(end)]},
-                  chunk_ends_.back(), chunks()))
-      out.parts.push_back(chunk_part(part));
-    return out;
+  // Chunks `first` to `end` - 1 of a slice.
+  void take_chunks(SliceChunk& out, const std::vector<StringPart>& slice, std::int32_t first,
+                   std::int32_t end) const {
+    out.take(commodities_, slice, {chunk_ends_[to_index(first)], chunk_ends_[to_index(end)]},
+             chunk_ends_.back(), chunks());
+    out.chunk = end - 1;
   }
 
   void send_slice(const PackedTree& tree, const SymmetryWalk& walk, const Commodity& commodity,
@@ -336,8 +311,9 @@ class TreeEmitter {
     std::vector<StringPart> slice = slice_of(commodities_, commodity, granules, of);
     if (std::int32_t joined = joined_chunks(slice); joined > 1)
       return send_joined(tree, walk, commodity, slice, joined);
+    SliceChunk slice_chunk{commodity};
     for (std::int32_t chunk = 0; chunk < chunks(); ++chunk) {
-      SliceChunk slice_chunk = chunks_of(commodity, slice, chunk, chunk + 1);
+      take_chunks(slice_chunk, slice, chunk, chunk + 1);
       if (slice_chunk.parts.empty()) continue;
       for (const Branch& branch : tree.branches) sender_.send(slice_chunk, branch, walk);
     }
@@ -348,32 +324,18 @@ class TreeEmitter {
     for (std::int32_t first = 0; first < chunks(); first += joined) {
       const std::int32_t end = std::min(first + joined, chunks());
       std::vector<SliceChunk> each;
-      for (std::int32_t chunk = first; chunk < end; ++chunk)
-        if (SliceChunk own = chunks_of(commodity, slice, chunk, chunk + 1); !own.parts.empty())
-          each.push_back(std::move(own));
+      for (std::int32_t chunk = first; chunk < end; ++chunk) {
+        take_chunks(each.emplace_back(SliceChunk{commodity}), slice, chunk, chunk + 1);
+        if (each.back().parts.empty()) each.pop_back();
+      }
       if (each.empty()) continue;
-      const SliceChunk all = chunks_of(commodity, slice, first, end);
+      SliceChunk all{commodity};
+      take_chunks(all, slice, first, end);
       for (const Branch& branch : tree.branches) {
         for (const SliceChunk& own : each) sender_.send(own, branch, walk, true);
         sender_.send_joined(all, branch, walk);
       }
     }
-  }
-
-  ChunkPart chunk_part(const StringPart& part) const {
-    const TensorKind& kind = commodities_.kind(part.of);
-    ChunkPart out{part.of.tensor,
-                  kind.request().tensors() > 1 ? part.box.lo[part.box.dims() - kind.dims()] : 0,
-                  &commodities_.item(part.of),
-                  part.box.extents(),
-                  part.across,
-                  {}};
-    for_each_fragment(kind, commodities_.item(part.of), part.box,
-                      [&](const DimVector& source_lo, const DimVector& destination_lo,
-                          const DimVector& packed_lo, const DimVector& extents) {
-                        out.pieces.push_back({source_lo, destination_lo, packed_lo, extents});
-                      });
-    return out;
   }
 
   Plan& plan_;

@@ -5,10 +5,13 @@
 // same ranks, which always agree.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "core/base/grouped.h"
+#include "core/base/sort_once.h"
 #include "sim/trace/jobs/joined.h"
 
 namespace reshard::sim {
@@ -31,6 +34,7 @@ class Sets {
         shared_(trace.communicators.size(), false) {
     std::map<std::int32_t, std::int32_t> stream_of;
     for (const TraceOperation& operation : trace.operations) {
+      ++users_[operation.communicator];
       if (operation.communicator < 0) continue;
       auto [at, is_new] = stream_of.try_emplace(operation.communicator, operation.stream);
       // What is asynchronous is in turn on its communicator only, not on its stream.
@@ -42,6 +46,7 @@ class Sets {
   std::vector<JoinedSet> run() {
     for (std::size_t op = 0; op < trace_.operations.size(); ++op) see(id_of<OpId>(op));
     find_next();
+    if (!across_streams_) merge_streams();
     std::vector<JoinedSet> out;
     for (const OpenSet& set : sets_)
       if (set.members.size() > 1) add(set, out);
@@ -55,6 +60,7 @@ class Sets {
   struct OpenSet {
     JoinedSet members = {};
     bool open = true, one_group = true;  // the latter: all on the same ranks
+    std::int32_t era = 0;                // how many lines that end every set come before
     std::vector<Rank> ranks = {};        // of all, ascending
     std::set<std::string> names = {};
     std::set<std::int32_t> communicators = {};
@@ -72,6 +78,7 @@ class Sets {
     if (ends_all) {
       for (std::int32_t set : open_) sets_[to_index(set)].open = false;
       open_.clear();
+      ++era_;
     }
     std::vector<Rank> ranks = ranks_of(operation);
     std::sort(ranks.begin(), ranks.end());
@@ -113,7 +120,7 @@ class Sets {
         if (fits(op, ranks, sets_[to_index(set)])) found = set;
     if (found == kNone || !fits(op, ranks, sets_[to_index(found)])) {
       found = static_cast<std::int32_t>(sets_.size());
-      sets_.emplace_back();
+      sets_.emplace_back().era = era_;
       open_.push_back(found);
       if (open_.size() > kMostOpen) close(open_.front());
     }
@@ -216,6 +223,81 @@ class Sets {
                        [&](OpId op) { return both(ranks_of(trace_.operations[op])) == all; });
   }
 
+  // ---- sets on different streams
+
+  // What sets that are merged have in common. If no communicator has a name, the last two are
+  // empty.
+  using Alike = std::tuple<std::int32_t, bool, std::optional<TransportKind>, std::vector<OpId>,
+                           std::vector<OpId>, std::set<std::int32_t>, std::vector<Rank>>;
+  Alike alike(const OpenSet& set) const {
+    const TraceOperation& first = trace_.operations[set.members.front()];
+    std::span<const OpId> dependents = dependents_[set.members.front()];
+    bool named = std::any_of(
+        set.communicators.begin(), set.communicators.end(), [&](std::int32_t communicator) {
+          return communicator >= 0 && !trace_.communicators[to_index(communicator)].name.empty();
+        });
+    return {set.era,
+            first.async,
+            first.transport,
+            first.after,
+            {dependents.begin(), dependents.end()},
+            named ? set.communicators : std::set<std::int32_t>{},
+            named ? set.ranks : std::vector<Rank>{}};
+  }
+
+  // Sets that nothing but each other comes directly before or after, on streams of their own.
+  void merge_streams() {
+    std::map<Alike, std::vector<std::int32_t>> groups;
+    for (std::size_t i = 0; i < sets_.size(); ++i)
+      groups[alike(sets_[i])].push_back(static_cast<std::int32_t>(i));
+    for (auto& alike_sets : groups) {
+      std::vector<std::int32_t>& group = alike_sets.second;
+      while (std::erase_if(group, [&, users = users_but(group)](std::int32_t set) {
+        return has_others(sets_[to_index(set)], group, users);
+      })) {
+      }
+      for (std::size_t i = 1; i < group.size(); ++i)
+        merge(sets_[to_index(group[i])], sets_[to_index(group.front())]);
+    }
+  }
+
+  // By communicator: operations that are not of these sets.
+  std::map<std::int32_t, std::int64_t> users_but(const std::vector<std::int32_t>& group) const {
+    std::map<std::int32_t, std::int64_t> out = users_;
+    for (std::int32_t set : group)
+      for (OpId op : sets_[to_index(set)].members) --out[trace_.operations[op].communicator];
+    return out;
+  }
+
+  // Whether the set has a neighbour or a communicator that is not of the group alone.
+  bool has_others(const OpenSet& set, const std::vector<std::int32_t>& group,
+                  const std::map<std::int32_t, std::int64_t>& users) const {
+    const OpId first = set.members.front();
+    auto is_other = [&](OpId op, std::span<const OpId> known) {
+      return !std::binary_search(known.begin(), known.end(), op) &&
+             !std::binary_search(group.begin(), group.end(), member_of_[op]);
+    };
+    for (auto [rank, op] : set.before)
+      if (is_other(op, trace_.operations[first].after)) return true;
+    for (auto [rank, op] : set.after)
+      if (is_other(op, dependents_[first])) return true;
+    return std::any_of(
+        set.communicators.begin(), set.communicators.end(),
+        [&](std::int32_t communicator) { return communicator >= 0 && users.at(communicator) > 0; });
+  }
+
+  // Unless both move a tensor of one name.
+  static void merge(OpenSet& set, OpenSet& into) {
+    for (const std::string& name : set.names)
+      if (into.names.contains(name)) return;
+    into.names.merge(set.names);
+    into.communicators.merge(set.communicators);
+    into.members.insert(into.members.end(), set.members.begin(), set.members.end());
+    sort_once(into.members);
+    set.members.clear();
+    into.one_group = true;  // no line has neighbours
+  }
+
   void add(const OpenSet& set, std::vector<JoinedSet>& out) const {
     if (agrees(set)) return out.push_back(set.members);
     JoinedSet stretch;
@@ -236,9 +318,11 @@ class Sets {
   const Trace& trace_;
   bool across_streams_;
   Grouped<OpId> dependents_;
-  IndexVector<OpId, std::int32_t> member_of_;  // a set
+  IndexVector<OpId, std::int32_t> member_of_;   // a set
+  std::map<std::int32_t, std::int64_t> users_;  // by communicator: operations
   std::vector<bool> shared_;  // by communicator: it orders what no single stream does
   std::vector<OpenSet> sets_;
+  std::int32_t era_ = 0;
   std::vector<std::int32_t> open_;     // sets, in the order in which they were opened
   std::map<StreamOfRank, OpId> last_;  // on a stream of a rank
 };

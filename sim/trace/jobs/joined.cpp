@@ -39,6 +39,7 @@ class Joining {
       : trace_(trace), sets_(sets), set_of_(trace.operations.size(), -1) {
     for (std::size_t s = 0; s < sets.size(); ++s)
       for (OpId op : sets[s]) set_of_[op] = static_cast<std::int32_t>(s);
+    for (const TraceOperation& operation : trace.operations) streams_.insert(operation.stream);
   }
 
   Trace run() {
@@ -84,7 +85,13 @@ class Joining {
     if (auto* call = std::get_if<TraceCall>(&operation.body)) call->first = renumbered(call->first);
   }
 
-  TraceOperation one(const JoinedSet& set, Trace& out) const {
+  std::int32_t free_stream() const {
+    std::int32_t out = 0;
+    while (streams_.contains(out)) ++out;
+    return out;
+  }
+
+  TraceOperation one(const JoinedSet& set, Trace& out) {
     TraceOperation joined = trace_.operations[set.front()];
     joined.body = together(trace_, set);
     joined.line = static_cast<std::int32_t>(out.lines.size());
@@ -94,9 +101,12 @@ class Joining {
     for (OpId op : set) {
       const TraceOperation& own = trace_.operations[op];
       same = same && own.communicator == joined.communicator;
+      // The stream of one line may be busy on ranks of the others.
+      if (own.stream != trace_.operations[set.front()].stream) joined.stream = free_stream();
       joined.tensors.insert(joined.tensors.end(), own.tensors.begin(), own.tensors.end());
     }
     sort_once(joined.tensors);
+    streams_.insert(joined.stream);
     if (same) return joined;
     joined.communicator = static_cast<std::int32_t>(out.communicators.size());
     out.communicators.push_back({"", ranks_of(joined)});
@@ -107,6 +117,7 @@ class Joining {
   const std::vector<JoinedSet>& sets_;
   IndexVector<OpId, std::int32_t> set_of_;
   IndexVector<OpId, OpId> now_;
+  std::set<std::int32_t> streams_;  // in use
 };
 
 }  // namespace

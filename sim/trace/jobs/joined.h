@@ -13,6 +13,11 @@
 //     communicators that no other stream and nothing asynchronous uses,
 //   - no tensor's name occurs twice: two moves of one tensor are in turn.
 //
+// Sets on different streams are one set if they name the same lines in `after`, the same lines
+// name them, nothing but these and the other sets comes directly before or after them on their
+// streams, and nothing else uses their communicators. (If operations of all streams count as
+// between, that holds of none.) The joined line then has a stream of its own.
+//
 // So everything that one of them waited for, all of them waited for, and whatever came after one
 // came after all: the joined line adds no wait between them and anything else, and drops only the
 // order among them. Lines on tensors with names (`call` and others) and faults end every set.

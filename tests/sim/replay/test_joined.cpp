@@ -27,8 +27,9 @@ std::vector<std::string> draw_lines(Prng& prng) {
   static const std::vector<std::string> kMeshes{"all", "left", "right", "odd"};
   static const std::vector<std::string> kRanks{"0-7", "0-3", "5", "1,3,6"};
   std::vector<std::string> out;
-  // Some traces are of one mesh or of one stream, so that sets are long.
-  std::int64_t meshes = prng.between(1, 4), streams = prng.between(1, 2);
+  // Some traces are of one mesh or of one stream, so that sets are long; on many streams some have
+  // one line.
+  std::int64_t meshes = prng.between(1, 4), streams = prng.one_in(4) ? 6 : prng.between(1, 2);
   for (std::int64_t i = 0, count = prng.between(3, 12); i < count; ++i) {
     std::string more = fmt::format(R"(, "id": {}, "stream": {})", i, prng.below(streams));
     if (i > 0 && prng.one_in(4)) more += fmt::format(R"(, "after": {})", prng.below(i));
@@ -95,7 +96,7 @@ ReplayReport run(const Trace& trace, const std::string& planner) {
 }  // namespace
 
 TEST_CASE("drawn traces: joined lines come after what each came after, and before the same") {
-  int ran = 0, sets = 0, several_ranks = 0, pairs = 0;
+  int ran = 0, sets = 0, several_ranks = 0, several_streams = 0, pairs = 0;
   for (std::uint64_t seed = 1; seed <= 1200; ++seed) {
     Prng prng(seed);
     Trace trace = trace_of(kOverlappingHeader, draw_lines(prng));
@@ -107,8 +108,11 @@ TEST_CASE("drawn traces: joined lines come after what each came after, and befor
     ++ran;
     sets += static_cast<int>(found.size());
     for (const JoinedSet& set : found)
-      for (OpId op : set)
-        several_ranks += ranks_of(trace.operations[op]) != ranks_of(trace.operations[set.front()]);
+      for (OpId op : set) {
+        const TraceOperation &own = trace.operations[op], &first = trace.operations[set.front()];
+        several_ranks += ranks_of(own) != ranks_of(first);
+        several_streams += own.stream != first.stream;
+      }
     Trace together = joined(trace, found);
     Matrix before = order_of(trace, rig.studies), after = order_of(together, rig.studies);
     std::vector<std::size_t> now = numbers_in(trace, found);
@@ -125,7 +129,44 @@ TEST_CASE("drawn traces: joined lines come after what each came after, and befor
   CHECK(ran > 300);
   CHECK(sets > 350);
   CHECK(several_ranks > 50);
+  CHECK(several_streams > 20);
   CHECK(pairs > 1000);
+}
+
+TEST_CASE("lines on streams that do nothing else are joined") {
+  auto line = [](int stream, const std::string& more = "") {
+    return test::redistribute("u8", "[4096]", "S(0)", "R", "left",
+                              fmt::format(R"(, "stream": {}{})", stream, more));
+  };
+  auto sizes = [](const std::vector<std::string>& lines) {
+    std::vector<std::size_t> out;
+    for (const JoinedSet& set : joinable_sets(trace_of(kOverlappingHeader, lines), false))
+      out.push_back(set.size());
+    return out;
+  };
+  auto compute = [](int stream, const std::string& ranks) {
+    return fmt::format(R"({{"op": "compute", "ranks": "{}", "duration_ps": 3000, "stream": {}}})",
+                       ranks, stream);
+  };
+  const std::vector<std::string> lines{line(0), line(2147483647), line(0), line(7)};
+  CHECK(sizes(lines) == std::vector<std::size_t>{4});
+  SECTION("not with one that waits or is waited for on its stream") {
+    std::vector<std::string> more = lines;
+    SECTION("behind") { more.push_back(compute(7, "2")); }
+    SECTION("in front") { more.insert(more.begin(), compute(7, "2")); }
+    CHECK(sizes(more) == std::vector<std::size_t>{});  // their communicator is that of line 7
+  }
+  SECTION("whatever other ranks do on these streams, which the joined line does not use") {
+    std::vector<std::string> more = lines;
+    more.push_back(compute(0, "6"));
+    CHECK(sizes(more) == std::vector<std::size_t>{4});
+    Trace trace = trace_of(kOverlappingHeader, more);
+    Trace together = joined(trace, joinable_sets(trace, false));
+    CHECK(together.operations.front().stream == 1);
+  }
+  SECTION("nor is all that implicit order puts in turn") {
+    CHECK(joinable_sets(trace_of(kOverlappingHeader, lines), true).empty());
+  }
 }
 
 TEST_CASE("a job in stages takes the time of its stages as lines") {

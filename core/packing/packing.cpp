@@ -100,9 +100,8 @@ class TreeGrower {
     Price paid = 0;
     while (!left.empty()) {
       search_.run(loads_, Direction::Outwards);
-      Slot nearest = *std::min_element(left.begin(), left.end(), [&](Slot a, Slot b) {
-        return search_.cost(a) < search_.cost(b);  // the first of several: they ascend
-      });
+      // The first of several that cost the same: they ascend.
+      Slot nearest = *std::ranges::min_element(left, {}, [&](Slot at) { return search_.cost(at); });
       const std::vector<Slot>& path = path_to(nearest);
       for (std::size_t i = 1; i < path.size(); ++i) {
         branch.out.push_back({path[i - 1], path[i]});

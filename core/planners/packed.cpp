@@ -52,19 +52,6 @@ std::int64_t item_count(const Demand& demand) {
   return std::min(all, kMaxItems + 1);
 }
 
-// The first chunks are small, so that the others start soon; the last are small, so that little is
-// left to wait for.
-Chunking chunks_of(std::int32_t count) {
-  Chunking out;
-  out.weights.assign(to_index(count), 10);
-  for (std::int32_t i = 0; i < std::min(out.window, count); ++i)
-    out.weights[to_index(i)] = 10 * (i + 1) / out.window;
-  if (count <= 3) return out;
-  out.weights[to_index(count - 2)] = 7;
-  out.weights[to_index(count - 1)] = 4;
-  return out;
-}
-
 class PackedPlanner {
  public:
   PackedPlanner(const Demand& demand, const PlannerInput& input)
@@ -191,7 +178,7 @@ class PackedPlanner {
     };
     if (FillStep zeros = zeros_of(demand_); !zeros.parts.empty())
       say(plan.add_step(std::move(zeros), {}), zeros_text(demand_));
-    Chunking chunking = chunks_of(chunks);
+    Chunking chunking = equal_but_at_the_ends(chunks);
     chunking.waves = input_.steps_in_turn;
     chunking.all_paced = input_.memory.any();
     chunking.coupled = is_coupled_;

@@ -350,6 +350,17 @@ class TreeEmitter {
 
 }  // namespace
 
+Chunking equal_but_at_the_ends(std::int32_t chunks) {
+  Chunking out;
+  out.weights.assign(to_index(chunks), 10);
+  for (std::int32_t i = 0; i < std::min(out.window, chunks); ++i)
+    out.weights[to_index(i)] = 10 * (i + 1) / out.window;
+  if (chunks <= 3) return out;
+  out.weights[to_index(chunks - 2)] = 7;
+  out.weights[to_index(chunks - 1)] = 4;
+  return out;
+}
+
 void emit_trees(Plan& plan, const Commodities& commodities, const Symmetry& symmetry,
                 const RankRoutes& routes, const Packing& packing, const Chunking& chunking,
                 const Say& say) {

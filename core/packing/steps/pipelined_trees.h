@@ -33,6 +33,10 @@ struct Chunking {
   bool joins_small = false;
 };
 
+// The first chunks are small, so that the others start soon; the last are small, so that little is
+// left to wait for.
+Chunking equal_but_at_the_ends(std::int32_t chunks);
+
 // Adds the steps to a plan of the job's tensors, and gives `say` the reason for each.
 void emit_trees(Plan& plan, const Commodities& commodities, const Symmetry& symmetry,
                 const RankRoutes& routes, const Packing& packing, const Chunking& chunking,

@@ -134,10 +134,11 @@ TEST_CASE("neighbours on one stream with the same before and after them are a se
   CHECK(sets_of({line("a")}).empty());
   CHECK(sets_of({line("a"), compute("0"), line("a")}).empty());
   CHECK(sets_of({line("a"), line("a"), compute("0-3"), line("a"), line("a")}) == "2-3 5-6");
-  // On other ranks, or on another stream.
+  // On other ranks, or on streams that do nothing else.
   CHECK(sets_of({line("a"), compute("7"), line("a")}) == "2,4");
   CHECK(sets_of({line("a"), compute("0", R"(, "stream": 1)"), line("a")}) == "2,4");
-  CHECK(sets_of({line("a"), line("a", R"(, "stream": 1)")}).empty());
+  CHECK(sets_of({line("a"), line("a", R"(, "stream": 1)")}) == "2-3");
+  CHECK(sets_of({line("a"), line("a", R"(, "stream": 1)"), compute("0")}).empty());
   CHECK(sets_of({line("a"), line("a", R"(, "async": true)")}).empty());
   CHECK(sets_of({line("a"), line("a", R"(, "transport": "ideal")")}).empty());
   CHECK(sets_of({line("a", R"(, "async": true)"), line("a", R"(, "async": true)")}) == "2-3");

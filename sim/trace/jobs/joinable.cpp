@@ -57,14 +57,18 @@ class Sets {
  private:
   using StreamOfRank = std::pair<std::int32_t, Rank>;  // a stream (all: 0), a rank
 
+  using Neighbours = std::set<std::pair<Rank, OpId>>;
+
   struct OpenSet {
     JoinedSet members = {};
     bool open = true, one_group = true;  // the latter: all on the same ranks
+    bool follows_async = false;          // directly, on some rank
     std::int32_t era = 0;                // how many lines that end every set come before
     std::vector<Rank> ranks = {};        // of all, ascending
     std::set<std::string> names = {};
     std::set<std::int32_t> communicators = {};
-    std::map<Rank, OpId> before = {}, after = {};  // the neighbours on the stream
+    // The neighbours on the stream. Nothing comes after what is asynchronous there.
+    Neighbours before = {}, after = {};
   };
 
   StreamOfRank place(const TraceOperation& operation, Rank rank) const {
@@ -86,7 +90,10 @@ class Sets {
     if (std::holds_alternative<TraceRedistribute>(operation.body)) joined = join(op, ranks);
     for (std::int32_t set : touched(operation, ranks))
       if (set != joined) close(set);
-    for (Rank rank : ranks) last_[place(operation, rank)] = op;
+    for (Rank rank : ranks) {
+      last_[place(operation, rank)] = op;
+      if (!operation.async) last_waited_for_[place(operation, rank)] = op;
+    }
   }
 
   // Open sets on one of the ranks and the stream, or of the communicator.
@@ -126,9 +133,13 @@ class Sets {
     }
     OpenSet& set = sets_[to_index(found)];
     for (Rank rank : ranks) {
-      auto last = last_.find(place(trace_.operations[op], rank));
-      if (last != last_.end() && member_of_[last->second] != found)
-        set.before.try_emplace(rank, last->second);
+      auto latest = last_.find(place(trace_.operations[op], rank));
+      if (latest != last_.end() && trace_.operations[latest->second].async &&
+          member_of_[latest->second] != found)
+        set.follows_async = true;
+      auto last = last_waited_for_.find(place(trace_.operations[op], rank));
+      if (last != last_waited_for_.end() && member_of_[last->second] != found)
+        set.before.emplace(rank, last->second);
     }
     set.one_group = set.one_group && (set.members.empty() || set.ranks == ranks);
     std::vector<Rank> all;
@@ -190,12 +201,12 @@ class Sets {
     std::map<StreamOfRank, std::int32_t> waiting;  // a set, until its next operation is known
     for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
       auto op = id_of<OpId>(i);
-      std::int32_t own = member_of_[op];
+      const std::int32_t own = member_of_[op];
       for (Rank rank : ranks_of(trace_.operations[op])) {
-        auto [at, is_new] = waiting.try_emplace(place(trace_.operations[op], rank), own);
-        if (is_new || at->second == own) continue;
-        if (at->second != kNone) sets_[to_index(at->second)].after.emplace(rank, op);
-        at->second = own;
+        std::int32_t& before =
+            waiting.try_emplace(place(trace_.operations[op], rank), kNone).first->second;
+        if (before != kNone && before != own) sets_[to_index(before)].after.emplace(rank, op);
+        if (!trace_.operations[op].async) before = own;
       }
     }
   }
@@ -205,13 +216,13 @@ class Sets {
   bool agrees(const OpenSet& set) const {
     if (set.one_group) return true;
     OpId first = set.members.front();
-    auto of = [](const std::map<Rank, OpId>& neighbours, const std::vector<Rank>& ranks,
+    auto of = [](const Neighbours& neighbours, const std::vector<Rank>& ranks,
                  std::span<const OpId> known) {
       std::set<OpId> out;
       for (Rank rank : ranks)
-        if (auto at = neighbours.find(rank);
-            at != neighbours.end() && !std::binary_search(known.begin(), known.end(), at->second))
-          out.insert(at->second);
+        for (auto at = neighbours.lower_bound({rank, OpId{0}});
+             at != neighbours.end() && at->first == rank; ++at)
+          if (!std::binary_search(known.begin(), known.end(), at->second)) out.insert(at->second);
       return out.size();
     };
     auto both = [&](const std::vector<Rank>& ranks) {
@@ -250,51 +261,80 @@ class Sets {
     std::map<Alike, std::vector<std::int32_t>> groups;
     for (std::size_t i = 0; i < sets_.size(); ++i)
       groups[alike(sets_[i])].push_back(static_cast<std::int32_t>(i));
-    for (auto& alike_sets : groups) {
-      std::vector<std::int32_t>& group = alike_sets.second;
-      while (std::erase_if(group, [&, users = users_but(group)](std::int32_t set) {
-        return has_others(sets_[to_index(set)], group, users);
-      })) {
-      }
-      for (std::size_t i = 1; i < group.size(); ++i)
-        merge(sets_[to_index(group[i])], sets_[to_index(group.front())]);
+    in_group_.assign(sets_.size(), false);
+    for (auto& [key, group] : groups) {
+      keep_apart(group);
+      if (group.size() > 1) merge(group);
+      for (std::int32_t set : group) in_group_[to_index(set)] = false;
     }
   }
 
-  // By communicator: operations that are not of these sets.
-  std::map<std::int32_t, std::int64_t> users_but(const std::vector<std::int32_t>& group) const {
-    std::map<std::int32_t, std::int64_t> out = users_;
-    for (std::int32_t set : group)
-      for (OpId op : sets_[to_index(set)].members) --out[trace_.operations[op].communicator];
-    return out;
-  }
-
-  // Whether the set has a neighbour or a communicator that is not of the group alone.
-  bool has_others(const OpenSet& set, const std::vector<std::int32_t>& group,
-                  const std::map<std::int32_t, std::int64_t>& users) const {
-    const OpId first = set.members.front();
-    auto is_other = [&](OpId op, std::span<const OpId> known) {
-      return !std::binary_search(known.begin(), known.end(), op) &&
-             !std::binary_search(group.begin(), group.end(), member_of_[op]);
+  // Drops sets until none has a neighbour or a communicator that is not of the group alone. A set
+  // with a name that an earlier one has is dropped first.
+  void keep_apart(std::vector<std::int32_t>& group) {
+    std::map<std::int32_t, std::vector<std::int32_t>> sets_with;  // by communicator
+    std::map<std::int32_t, std::int64_t> others = users_;
+    std::set<std::string> names;
+    for (std::int32_t set : group) {
+      const OpenSet& own = sets_[to_index(set)];
+      if (std::any_of(own.names.begin(), own.names.end(),
+                      [&](const std::string& name) { return names.contains(name); }))
+        continue;
+      names.insert(own.names.begin(), own.names.end());
+      in_group_[to_index(set)] = true;
+      for (std::int32_t communicator : own.communicators) sets_with[communicator].push_back(set);
+      for (OpId op : own.members) --others[trace_.operations[op].communicator];
+    }
+    std::vector<std::int32_t> dropped;
+    auto drop = [&](std::int32_t set) {
+      if (!in_group_[to_index(set)]) return;
+      in_group_[to_index(set)] = false;
+      dropped.push_back(set);
     };
-    for (auto [rank, op] : set.before)
-      if (is_other(op, trace_.operations[first].after)) return true;
-    for (auto [rank, op] : set.after)
-      if (is_other(op, dependents_[first])) return true;
-    return std::any_of(
-        set.communicators.begin(), set.communicators.end(),
-        [&](std::int32_t communicator) { return communicator >= 0 && users.at(communicator) > 0; });
+    auto drop_all_with = [&](std::int32_t communicator) {
+      if (communicator < 0) return;
+      for (std::int32_t set : std::exchange(sets_with[communicator], {})) drop(set);
+    };
+    for (const auto& [communicator, users] : others)
+      if (users > 0) drop_all_with(communicator);
+    for (std::int32_t set : group)
+      if (in_group_[to_index(set)] && has_others(sets_[to_index(set)])) drop(set);
+    while (!dropped.empty()) {
+      const OpenSet& set = sets_[to_index(dropped.back())];
+      dropped.pop_back();
+      for (std::int32_t communicator : set.communicators) drop_all_with(communicator);
+      for (const Neighbours* neighbours : {&set.before, &set.after})
+        for (auto [rank, op] : *neighbours)
+          if (std::int32_t next = member_of_[op];
+              next >= 0 && in_group_[to_index(next)] && has_others(sets_[to_index(next)]))
+            drop(next);
+    }
+    std::erase_if(group, [this](std::int32_t set) { return !in_group_[to_index(set)]; });
   }
 
-  // Unless both move a tensor of one name.
-  static void merge(OpenSet& set, OpenSet& into) {
-    for (const std::string& name : set.names)
-      if (into.names.contains(name)) return;
-    into.names.merge(set.names);
-    into.communicators.merge(set.communicators);
-    into.members.insert(into.members.end(), set.members.begin(), set.members.end());
+  // Whether the set has a neighbour outside the group that `after` does not order.
+  bool has_others(const OpenSet& set) const {
+    auto any = [this](const Neighbours& neighbours, std::span<const OpId> known) {
+      return std::any_of(neighbours.begin(), neighbours.end(), [&](const auto& neighbour) {
+        const std::int32_t other = member_of_[neighbour.second];
+        return (other < 0 || !in_group_[to_index(other)]) &&
+               !std::binary_search(known.begin(), known.end(), neighbour.second);
+      });
+    };
+    const OpId first = set.members.front();
+    return set.follows_async || any(set.before, trace_.operations[first].after) ||
+           any(set.after, dependents_[first]);
+  }
+
+  void merge(const std::vector<std::int32_t>& group) {
+    OpenSet& into = sets_[to_index(group.front())];
+    for (std::int32_t each : group) {
+      OpenSet& set = sets_[to_index(each)];
+      if (&set == &into) continue;
+      into.members.insert(into.members.end(), set.members.begin(), set.members.end());
+      set.members.clear();
+    }
     sort_once(into.members);
-    set.members.clear();
     into.one_group = true;  // no line has neighbours
   }
 
@@ -322,9 +362,11 @@ class Sets {
   std::map<std::int32_t, std::int64_t> users_;  // by communicator: operations
   std::vector<bool> shared_;  // by communicator: it orders what no single stream does
   std::vector<OpenSet> sets_;
+  std::vector<bool> in_group_;  // by set: of those that are merged next
   std::int32_t era_ = 0;
-  std::vector<std::int32_t> open_;     // sets, in the order in which they were opened
-  std::map<StreamOfRank, OpId> last_;  // on a stream of a rank
+  std::vector<std::int32_t> open_;                // sets, in the order in which they were opened
+  std::map<StreamOfRank, OpId> last_;             // on a stream of a rank
+  std::map<StreamOfRank, OpId> last_waited_for_;  // the last that is not asynchronous
 };
 
 }  // namespace

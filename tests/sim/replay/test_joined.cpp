@@ -44,8 +44,9 @@ std::vector<std::string> draw_lines(Prng& prng) {
           R"({{"op": "collective", "kind": "all_gather", "ranks": "{}", "bytes": 64{}}})", ranks,
           more));
     else
-      out.push_back(test::redistribute("u8", fmt::format("[{}]", prng.between(8, 9000)),
-                                       prng.one_in(2) ? "S(0)" : "R", "R", mesh, more));
+      out.push_back(test::redistribute(
+          "u8", fmt::format("[{}]", prng.between(8, 9000)), prng.one_in(2) ? "S(0)" : "R", "R",
+          mesh, prng.one_in(4) ? more + fmt::format(R"(, "name": "w{}")", prng.below(2)) : more));
   }
   return out;
 }
@@ -97,7 +98,7 @@ ReplayReport run(const Trace& trace, const std::string& planner) {
 
 TEST_CASE("drawn traces: joined lines come after what each came after, and before the same") {
   int ran = 0, sets = 0, several_ranks = 0, several_streams = 0, pairs = 0;
-  for (std::uint64_t seed = 1; seed <= 1200; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
     Prng prng(seed);
     Trace trace = trace_of(kOverlappingHeader, draw_lines(prng));
     std::vector<JoinedSet> found = joinable_sets(trace, false);
@@ -163,6 +164,17 @@ TEST_CASE("lines on streams that do nothing else are joined") {
     Trace trace = trace_of(kOverlappingHeader, more);
     Trace together = joined(trace, joinable_sets(trace, false));
     CHECK(together.operations.front().stream == 1);
+  }
+  SECTION("not around a line of the same name, which keeps its place") {
+    const std::string named = R"(, "name": "w")";
+    CHECK(sizes({line(0, named), line(0, named), line(1)}) == std::vector<std::size_t>{});
+    // The communicator of `right` is used by nothing else.
+    auto right = [](int stream) {
+      return test::redistribute("u8", "[4096]", "S(0)", "R", "right",
+                                fmt::format(R"(, "stream": {})", stream));
+    };
+    CHECK(sizes({line(0, named), line(0, named), right(1), right(2)}) ==
+          std::vector<std::size_t>{2});
   }
   SECTION("nor is all that implicit order puts in turn") {
     CHECK(joinable_sets(trace_of(kOverlappingHeader, lines), true).empty());

@@ -97,16 +97,16 @@ class Joining {
     joined.line = static_cast<std::int32_t>(out.lines.size());
     out.lines.push_back(
         {trace_.line_of(set.front()).number, {}, "lines " + line_ranges(trace_, set)});
-    bool same = true;
+    bool same = true, one_stream = true;
     for (OpId op : set) {
       const TraceOperation& own = trace_.operations[op];
       same = same && own.communicator == joined.communicator;
-      // The stream of one line may be busy on ranks of the others.
-      if (own.stream != trace_.operations[set.front()].stream) joined.stream = free_stream();
+      one_stream = one_stream && own.stream == joined.stream;
       joined.tensors.insert(joined.tensors.end(), own.tensors.begin(), own.tensors.end());
     }
     sort_once(joined.tensors);
-    streams_.insert(joined.stream);
+    // The stream of one line may be busy on ranks of the others.
+    if (!one_stream) streams_.insert(joined.stream = free_stream());
     if (same) return joined;
     joined.communicator = static_cast<std::int32_t>(out.communicators.size());
     out.communicators.push_back({"", ranks_of(joined)});
